@@ -1,4 +1,4 @@
-/* A collector's response, over HTTP (protobuf, JSON, plain text, Retry-After) and gRPC (trailers, base64
+/* A collector's response, over HTTP (protobuf, JSON, plain text) and gRPC (trailers, base64
  * details, a framed message): arbitrary bytes give a verdict with terminated texts and a bounded delay.
  *
  * The first byte selects the status, the second the kind of response. Headers and trailers follow, each after
@@ -11,7 +11,6 @@
 #include "fuzz.h"
 
 #define DELAY_NS_MAX ((86400 + 1) * 1000000000ull)
-#define NOW_S        1700000000
 
 static const struct transport transport = {.version = TRANSPORT_VERSION, .read_json = json_response_read};
 
@@ -30,7 +29,7 @@ static void check(const struct verdict *verdict)
             "no such verdict");
     require(memchr(verdict->status, 0, sizeof verdict->status) != NULL, "the status does not end");
     require(memchr(verdict->message, 0, sizeof verdict->message) != NULL, "the message does not end");
-    require(!verdict->has_delay || verdict->delay_ns <= DELAY_NS_MAX, "the delay has no bound");
+    require(verdict->delay_ns <= DELAY_NS_MAX, "the delay has no bound");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -51,8 +50,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     snprintf(answer.content_type, sizeof answer.content_type, "%s", types[type % 4]);
     if (type & 0x10)
         take_text(&data, &size, answer.content_type, sizeof answer.content_type);
-    if (type & 0x20)
-        take_text(&data, &size, answer.retry_after, sizeof answer.retry_after);
     if (type & 0x40) {
         take_text(&data, &size, answer.grpc_status, sizeof answer.grpc_status);
         take_text(&data, &size, answer.grpc_message, sizeof answer.grpc_message);
@@ -64,18 +61,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     answer.body = size ? body : NULL;
     answer.body_bytes = size;
 
-    verdict_http(&transport, &answer, type & 0x80 ? "zstd" : "gzip", NOW_S, &verdict);
+    verdict_http(&transport, &answer, type & 0x80 ? "zstd" : "gzip", &verdict);
     check(&verdict);
     bool is_success = answer.http_status >= 200 && answer.http_status < 300;
     require((verdict.kind == VERDICT_ACCEPTED) == is_success, "the verdict is not the status's");
-    verdict_grpc(&answer, NULL, NOW_S, &verdict);
+    verdict_grpc(&answer, NULL, &verdict);
     check(&verdict);
     require(verdict.kind != VERDICT_ACCEPTED || answer.grpc_status[0], "accepted without a gRPC status");
 
     struct retry retry;
     bool server_asked;
     retry_init(&retry, 0, 1);
-    uint64_t pause_ns = retry_pause_ns(&retry, verdict.has_delay ? verdict.delay_ns : 0, &server_asked);
+    uint64_t pause_ns = retry_pause_ns(&retry, verdict.delay_ns, &server_asked);
     require(pause_ns <= RETRY_SERVER_MAX_MS * 1000000ull, "the pause has no bound");
     free(body);
     return 0;

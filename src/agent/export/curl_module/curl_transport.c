@@ -120,10 +120,9 @@ static size_t read_header(char *line, size_t size, size_t count, void *argument)
     }
     /* A status line: earlier headers belong to an interim response or to a proxy. */
     if (bytes >= 5 && memcmp(line, "HTTP/", 5) == 0)
-        response->content_type[0] = response->retry_after[0] = response->grpc_status[0] =
-            response->grpc_message[0] = response->grpc_details[0] = '\0';
+        response->content_type[0] = response->grpc_status[0] = response->grpc_message[0] =
+            response->grpc_details[0] = '\0';
     keep_header(line, bytes, "content-type", response->content_type, sizeof response->content_type);
-    keep_header(line, bytes, "retry-after", response->retry_after, sizeof response->retry_after);
     keep_header(line, bytes, "grpc-status", response->grpc_status, sizeof response->grpc_status);
     keep_header(line, bytes, "grpc-message", response->grpc_message, sizeof response->grpc_message);
     keep_header(line, bytes, "grpc-status-details-bin", response->grpc_details,
@@ -138,12 +137,22 @@ static void fail(struct connection *connection, enum transport_result result, co
     snprintf(response->error, sizeof response->error, "%s", why);
 }
 
+static void read_status(struct connection *connection)
+{
+    struct transport_response *response = connection->response;
+    curl_off_t seconds = 0;
+    curl_easy_getinfo(connection->easy, CURLINFO_RESPONSE_CODE, &response->http_status);
+    curl_easy_getinfo(connection->easy, CURLINFO_RETRY_AFTER, &seconds);
+    if (seconds > 0 && (uint64_t)seconds <= UINT64_MAX / NS_PER_SECOND)
+        response->retry_after_ns = (uint64_t)seconds * NS_PER_SECOND;
+}
+
 /* The response is incomplete. If its status has arrived, it still counts, because an accepted request must
  * not be sent again. gRPC's status comes last, so it never has. */
 static void cut_short(struct connection *connection, enum transport_result result)
 {
     struct transport_response *response = connection->response;
-    curl_easy_getinfo(connection->easy, CURLINFO_RESPONSE_CODE, &response->http_status);
+    read_status(connection);
     response->broken_off = response->http_status >= 200 && !connection->options.http2;
     response->result = response->broken_off ? TRANSPORT_ANSWERED : result;
 }
@@ -175,7 +184,7 @@ static void read_result(struct connection *connection, CURLcode code)
         return;
     }
     response->result = TRANSPORT_ANSWERED;
-    curl_easy_getinfo(connection->easy, CURLINFO_RESPONSE_CODE, &response->http_status);
+    read_status(connection);
     curl_easy_getinfo(connection->easy, CURLINFO_HTTP_VERSION, &version);
     if (connection->options.http2 && version < CURL_HTTP_VERSION_2_0)
         fail(connection, TRANSPORT_IMPOSSIBLE,

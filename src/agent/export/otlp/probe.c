@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum status probe_pack(enum compression compression, const char *body, uint8_t packed[PROBE_BYTES_MAX],
                        size_t *packed_bytes)
@@ -82,9 +81,9 @@ static void judge(const struct exporter_settings *exporter, const struct transpo
     struct verdict verdict;
     const char *encoding = encoding_of(exporter);
     if (exporter->kind == EXPORTER_OTLP_GRPC)
-        verdict_grpc(response, encoding, (int64_t)time(NULL), &verdict);
+        verdict_grpc(response, encoding, &verdict);
     else
-        verdict_http(transport, response, encoding, (int64_t)time(NULL), &verdict);
+        verdict_http(transport, response, encoding, &verdict);
     answer->is_answered = true;
     answer->is_accepted = verdict.kind == VERDICT_ACCEPTED;
     snprintf(answer->status, sizeof answer->status, "%s", verdict.status);

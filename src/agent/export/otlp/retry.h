@@ -26,10 +26,5 @@ uint64_t retry_next_ns(struct retry *retry);
  * `server_asked` if that is the pause. */
 uint64_t retry_pause_ns(struct retry *retry, uint64_t server_ns, bool *server_asked);
 
-/* Parses a Retry-After header: seconds, or an HTTP date in any of the three formats of RFC 9110, relative to
- * `now_s` (since 1970). False if it is neither. Limited to RETRY_SERVER_MAX_MS; a date in the past gives 0.
- */
-bool retry_after_parse(const char *text, int64_t now_s, uint64_t *delay_ns);
-
 /* 429, 502, 503 and 504. */
 bool retry_http_status(long status);

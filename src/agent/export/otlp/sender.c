@@ -137,14 +137,13 @@ static void send_request(struct sender *sender, const struct request_body *body,
 static void judge(struct sender *sender, const struct request_body *body,
                   const struct transport_response *response, struct verdict *verdict)
 {
-    int64_t now_s = (int64_t)time(NULL);
     *verdict = (struct verdict){.kind = VERDICT_REFUSED};
     switch (response->result) {
     case TRANSPORT_ANSWERED:
         if (sender->grpc)
-            verdict_grpc(response, body->encoding, now_s, verdict);
+            verdict_grpc(response, body->encoding, verdict);
         else
-            verdict_http(sender->transport, response, body->encoding, now_s, verdict);
+            verdict_http(sender->transport, response, body->encoding, verdict);
         break;
     case TRANSPORT_UNREACHABLE:
     case TRANSPORT_ABORTED:
@@ -256,8 +255,7 @@ static void schedule_retry(struct sender *sender, const struct transport_respons
             log_warn("cannot deliver to %s: %s; cuspan keeps %s and retries", sender->name, response->error,
                      sender->kept);
     }
-    uint64_t server_ns = verdict->has_delay ? verdict->delay_ns : 0;
-    sender->not_before_ns = now_ns + retry_pause_ns(&sender->retry, server_ns, &sender->server_asked);
+    sender->not_before_ns = now_ns + retry_pause_ns(&sender->retry, verdict->delay_ns, &sender->server_asked);
 }
 
 enum turn { TURN_NOW, TURN_ABORTED, TURN_EXPIRED };

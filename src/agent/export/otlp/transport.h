@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#define TRANSPORT_VERSION 4
+#define TRANSPORT_VERSION 5
 
 struct connection;
 
@@ -65,7 +65,7 @@ struct transport_response {
     bool broken_off; /* incomplete after the status. Never with gRPC, whose status comes last */
     long http_status;
     char content_type[96];
-    char retry_after[64];
+    uint64_t retry_after_ns; /* header Retry-After: the delay until its time; 0: none */
     char grpc_status[16];
     char grpc_message[1024];
     char grpc_details[4096]; /* grpc-status-details-bin: base64 */

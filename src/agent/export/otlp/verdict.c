@@ -60,19 +60,7 @@ static void take_response(const struct otlp_response *response, struct verdict *
 {
     verdict->rejected_spans = response->rejected_spans;
     memcpy(verdict->message, response->message, sizeof verdict->message);
-    if (response->has_retry_delay && response->retry_delay_ns > 0) {
-        verdict->has_delay = true;
-        verdict->delay_ns = response->retry_delay_ns;
-    }
-}
-
-static void take_retry_after(const struct transport_response *answer, int64_t now_s, struct verdict *verdict)
-{
-    uint64_t delay_ns;
-    if (answer->retry_after[0] && retry_after_parse(answer->retry_after, now_s, &delay_ns)) {
-        verdict->has_delay = true;
-        verdict->delay_ns = delay_ns;
-    }
+    verdict->delay_ns = response->retry_delay_ns;
 }
 
 /* False if it is not an OTLP response. */
@@ -94,7 +82,7 @@ static bool read_http_body(const struct transport *transport, const struct trans
 }
 
 void verdict_http(const struct transport *transport, const struct transport_response *answer,
-                  const char *encoding, int64_t now_s, struct verdict *verdict)
+                  const char *encoding, struct verdict *verdict)
 {
     long status = answer->http_status;
     bool accepted = status >= 200 && status < 300;
@@ -110,7 +98,8 @@ void verdict_http(const struct transport *transport, const struct transport_resp
         bool understood = read_http_body(transport, answer, accepted, verdict);
         verdict->unreadable = accepted && !understood;
     }
-    take_retry_after(answer, now_s, verdict);
+    if (answer->retry_after_ns > 0)
+        verdict->delay_ns = answer->retry_after_ns;
 }
 
 enum grpc_code {
@@ -203,8 +192,7 @@ static bool type_is_grpc(const struct transport_response *answer)
     return strncasecmp(answer->content_type, "application/grpc", 16) == 0;
 }
 
-void verdict_grpc(const struct transport_response *answer, const char *encoding, int64_t now_s,
-                  struct verdict *verdict)
+void verdict_grpc(const struct transport_response *answer, const char *encoding, struct verdict *verdict)
 {
     *verdict = (struct verdict){0};
     if (answer->http_status == 200 && !answer->grpc_status[0] && type_is_grpc(answer)) {
@@ -234,7 +222,8 @@ void verdict_grpc(const struct transport_response *answer, const char *encoding,
     if (answer->grpc_message[0])
         percent_decode(verdict->message, sizeof verdict->message, answer->grpc_message,
                        strlen(answer->grpc_message));
-    take_retry_after(answer, now_s, verdict);
+    if (answer->retry_after_ns > 0)
+        verdict->delay_ns = answer->retry_after_ns;
     verdict->kind = grpc_retryable(code, &details) ? VERDICT_RETRY : VERDICT_REFUSED;
     verdict->hint = grpc_hint(code, answer, encoding);
 }

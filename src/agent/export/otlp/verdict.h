@@ -11,18 +11,15 @@ enum verdict_kind { VERDICT_ACCEPTED, VERDICT_RETRY, VERDICT_REFUSED };
 struct verdict {
     enum verdict_kind kind;
     uint64_t rejected_spans; /* of an accepted request */
-    bool has_delay;          /* the server sent a minimum delay */
-    uint64_t delay_ns;
-    char status[48];   /* "HTTP 503", "gRPC UNAVAILABLE" */
-    const char *code;  /* name of the gRPC status; NULL: none */
-    char message[512]; /* the server's, not sanitized; may be empty */
-    bool unreadable;   /* accepted, but not an OTLP response */
-    const char *hint;  /* what the user can do, or NULL */
+    uint64_t delay_ns;       /* the server's minimum delay; 0: none */
+    char status[48];         /* "HTTP 503", "gRPC UNAVAILABLE" */
+    const char *code;        /* name of the gRPC status; NULL: none */
+    char message[512];       /* the server's, not sanitized; may be empty */
+    bool unreadable;         /* accepted, but not an OTLP response */
+    const char *hint;        /* what the user can do, or NULL */
 };
 
-/* Both require TRANSPORT_ANSWERED. `encoding`: of the request's body, or NULL. `now_s`: since 1970, for a
- * Retry-After with a date. */
+/* Both require TRANSPORT_ANSWERED. `encoding`: of the request's body, or NULL. */
 void verdict_http(const struct transport *transport, const struct transport_response *answer,
-                  const char *encoding, int64_t now_s, struct verdict *verdict);
-void verdict_grpc(const struct transport_response *answer, const char *encoding, int64_t now_s,
-                  struct verdict *verdict);
+                  const char *encoding, struct verdict *verdict);
+void verdict_grpc(const struct transport_response *answer, const char *encoding, struct verdict *verdict);

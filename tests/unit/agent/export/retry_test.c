@@ -58,51 +58,6 @@ static void test_a_servers_delay_is_a_minimum(void **state)
     assert_true(asked);
 }
 
-static uint64_t delay_s(const char *text, int64_t now_s)
-{
-    uint64_t delay_ns = 12345;
-    if (!retry_after_parse(text, now_s, &delay_ns)) {
-        assert_int_equal(delay_ns, 12345);
-        return UINT64_MAX;
-    }
-    assert_int_equal(delay_ns % NS_PER_SECOND, 0);
-    return delay_ns / NS_PER_SECOND;
-}
-
-static void test_retry_after_in_seconds(void **state)
-{
-    assert_int_equal(delay_s("0", 0), 0);
-    assert_int_equal(delay_s("7", 0), 7);
-    assert_int_equal(delay_s(" 120 ", 0), 120);
-    assert_int_equal(delay_s("86400", 0), RETRY_SERVER_MAX_MS / 1000);
-    assert_int_equal(delay_s("99999999999999999999999999", 0), RETRY_SERVER_MAX_MS / 1000);
-}
-
-static void test_retry_after_as_a_date(void **state)
-{
-    const int64_t then_s = 784111777; /* the RFC's own example */
-    assert_int_equal(delay_s("Sun, 06 Nov 1994 08:49:37 GMT", then_s - 30), 30);
-    assert_int_equal(delay_s("Sunday, 06-Nov-94 08:49:37 GMT", then_s - 30), 30);
-    assert_int_equal(delay_s("Sun Nov  6 08:49:37 1994", then_s - 30), 30);
-    assert_int_equal(delay_s("Sun, 06 Nov 1994 08:49:37 GMT", then_s + 30), 0);
-    assert_int_equal(delay_s("Sun, 06 Nov 1994 08:49:37 GMT", 0), RETRY_SERVER_MAX_MS / 1000);
-}
-
-static void test_retry_after_that_is_neither(void **state)
-{
-    static const char *const wrong[] = {"",
-                                        "soon",
-                                        "-5",
-                                        "5 minutes",
-                                        "1.5",
-                                        "Sun, 06 Foo 1994 08:49:37 GMT",
-                                        "Sun, 06 Nov 1994 08:49:37 CET",
-                                        "Sun, 06 Nov 1994 25:00:00 GMT",
-                                        "Sun, 06 Nov"};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_int_equal(delay_s(wrong[i], 0), UINT64_MAX);
-}
-
 static void test_four_statuses_are_worth_another_try(void **state)
 {
     for (long status = 100; status < 600; status++)
@@ -116,9 +71,6 @@ int main(void)
         cmocka_unit_test(test_pauses_differ_between_processes),
         cmocka_unit_test(test_no_initial_pause_means_the_default),
         cmocka_unit_test(test_a_servers_delay_is_a_minimum),
-        cmocka_unit_test(test_retry_after_in_seconds),
-        cmocka_unit_test(test_retry_after_as_a_date),
-        cmocka_unit_test(test_retry_after_that_is_neither),
         cmocka_unit_test(test_four_statuses_are_worth_another_try),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

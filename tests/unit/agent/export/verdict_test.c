@@ -30,7 +30,7 @@ static struct transport_response http_answer(long status, const char *type, cons
 static struct verdict judge_http(struct transport_response answer)
 {
     struct verdict verdict;
-    verdict_http(&transport, &answer, NULL, 0, &verdict);
+    verdict_http(&transport, &answer, NULL, &verdict);
     return verdict;
 }
 
@@ -42,7 +42,7 @@ static void test_every_http_status_has_its_verdict(void **state)
         assert_int_equal(verdict.kind, status < 300 ? VERDICT_ACCEPTED
                                        : retry      ? VERDICT_RETRY
                                                     : VERDICT_REFUSED);
-        assert_false(verdict.has_delay);
+        assert_int_equal(verdict.delay_ns, 0);
     }
 }
 
@@ -81,7 +81,7 @@ static void test_a_server_without_zstd_gets_a_hint(void **state)
     struct verdict verdict;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct transport_response answer = http_answer(cases[i].status, "", NULL, 0);
-        verdict_http(&transport, &answer, cases[i].encoding, 0, &verdict);
+        verdict_http(&transport, &answer, cases[i].encoding, &verdict);
         assert_int_equal(verdict.kind, VERDICT_REFUSED);
         assert_true(cases[i].hint ? verdict.hint && strstr(verdict.hint, cases[i].hint) : !verdict.hint);
     }
@@ -90,22 +90,19 @@ static void test_a_server_without_zstd_gets_a_hint(void **state)
         .grpc_status = "12",
         .grpc_message = "grpc: Decompressor is not installed for grpc-encoding \"zstd\"",
     };
-    verdict_grpc(&answer, "zstd", 0, &verdict);
+    verdict_grpc(&answer, "zstd", &verdict);
     assert_non_null(strstr(verdict.hint, "compression to gzip"));
-    verdict_grpc(&answer, "gzip", 0, &verdict);
+    verdict_grpc(&answer, "gzip", &verdict);
     assert_null(strstr(verdict.hint, "compression to gzip"));
 }
 
 static void test_retry_after_counts(void **state)
 {
     struct transport_response answer = http_answer(503, "", NULL, 0);
-    strcpy(answer.retry_after, "3");
-    struct verdict verdict = judge_http(answer);
-    assert_true(verdict.has_delay);
-    assert_int_equal(verdict.delay_ns, 3 * NS_PER_SECOND);
-    strcpy(answer.retry_after, "whenever");
-    verdict = judge_http(answer);
-    assert_false(verdict.has_delay);
+    answer.retry_after_ns = 3 * NS_PER_SECOND;
+    assert_int_equal(judge_http(answer).delay_ns, 3 * NS_PER_SECOND);
+    answer.retry_after_ns = 0;
+    assert_int_equal(judge_http(answer).delay_ns, 0);
 }
 
 static struct verdict judge_grpc(const char *code, const char *message, const char *details)
@@ -115,7 +112,7 @@ static struct verdict judge_grpc(const char *code, const char *message, const ch
     snprintf(answer.grpc_message, sizeof answer.grpc_message, "%s", message);
     snprintf(answer.grpc_details, sizeof answer.grpc_details, "%s", details);
     struct verdict verdict;
-    verdict_grpc(&answer, NULL, 0, &verdict);
+    verdict_grpc(&answer, NULL, &verdict);
     return verdict;
 }
 
@@ -151,7 +148,6 @@ static void test_resource_exhausted_is_retried_when_it_says_when(void **state)
 {
     struct verdict verdict = judge_grpc("8", "", BUSY_FOR_2_SECONDS);
     assert_int_equal(verdict.kind, VERDICT_RETRY);
-    assert_true(verdict.has_delay);
     assert_int_equal(verdict.delay_ns, 2 * NS_PER_SECOND);
     assert_string_equal(verdict.message, "busy");
     verdict = judge_grpc("14", "really%20busy", BUSY_FOR_2_SECONDS);
@@ -169,7 +165,7 @@ static void test_grpc_partial_success_is_read(void **state)
                                         .body = (const uint8_t *)"\0\0\0\0\x08\x0a\x06\x08\x03\x12\x02no",
                                         .body_bytes = 13};
     struct verdict verdict;
-    verdict_grpc(&answer, NULL, 0, &verdict);
+    verdict_grpc(&answer, NULL, &verdict);
     assert_int_equal(verdict.kind, VERDICT_ACCEPTED);
     assert_int_equal(verdict.rejected_spans, 3);
     assert_string_equal(verdict.message, "no");
@@ -177,18 +173,18 @@ static void test_grpc_partial_success_is_read(void **state)
 
 static void test_answers_from_in_between_are_mapped(void **state)
 {
-    struct transport_response answer = {.http_status = 503, .retry_after = "1"};
+    struct transport_response answer = {.http_status = 503, .retry_after_ns = NS_PER_SECOND};
     struct verdict verdict;
-    verdict_grpc(&answer, NULL, 0, &verdict);
+    verdict_grpc(&answer, NULL, &verdict);
     assert_int_equal(verdict.kind, VERDICT_RETRY);
-    assert_true(verdict.has_delay);
+    assert_int_equal(verdict.delay_ns, NS_PER_SECOND);
     assert_string_equal(verdict.status, "HTTP 503");
     answer = (struct transport_response){.http_status = 404};
-    verdict_grpc(&answer, NULL, 0, &verdict);
+    verdict_grpc(&answer, NULL, &verdict);
     assert_int_equal(verdict.kind, VERDICT_REFUSED);
     assert_non_null(verdict.hint);
     answer = (struct transport_response){.http_status = 200}; /* a web page */
-    verdict_grpc(&answer, NULL, 0, &verdict);
+    verdict_grpc(&answer, NULL, &verdict);
     assert_int_equal(verdict.kind, VERDICT_REFUSED);
     assert_non_null(verdict.hint);
 }
@@ -197,7 +193,7 @@ static void test_a_grpc_answer_that_lost_its_status_is_retried(void **state)
 {
     struct transport_response answer = {.http_status = 200, .content_type = "application/grpc+proto"};
     struct verdict verdict;
-    verdict_grpc(&answer, NULL, 0, &verdict);
+    verdict_grpc(&answer, NULL, &verdict);
     assert_int_equal(verdict.kind, VERDICT_RETRY);
     assert_non_null(strstr(verdict.status, "ended before"));
 }
