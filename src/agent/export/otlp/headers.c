@@ -5,7 +5,6 @@
 #include "base/text/sanitize.h"
 #include "agent/export/otlp/grpc.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,20 +21,6 @@ static bool is_ours(const char *name)
     return strncasecmp(name, "grpc-", 5) == 0;
 }
 
-static bool is_sendable(const struct header *header)
-{
-    if (!header->name || !*header->name || !header->value)
-        return false;
-    for (const char *at = header->name; *at; at++)
-        if (!isalnum((unsigned char)*at) && !strchr("!#$%&'*+-.^_`|~", *at))
-            return false;
-    /* A line break in a value would start another header. */
-    for (const char *at = header->value; *at; at++)
-        if (((unsigned char)*at < 0x20 && *at != '\t') || *at == 0x7f)
-            return false;
-    return true;
-}
-
 static enum status add_line(struct headers *headers, const char *name, const char *value)
 {
     /* libcurl sends "Name;" as a header without a value, and "Name:" removes a header. */
@@ -50,12 +35,6 @@ static enum status add_line(struct headers *headers, const char *name, const cha
 
 static enum status add_user_header(struct headers *headers, const struct header *header, bool *has_user_agent)
 {
-    if (!is_sendable(header)) {
-        log_warn("cannot send the header '%s' (its name or value has characters that HTTP forbids); correct "
-                 "it in the settings",
-                 header->name && *header->name ? header->name : "(unnamed)");
-        return STATUS_OK;
-    }
     if (is_ours(header->name)) {
         log_warn("ignoring the header '%s' (cuspan sets it itself); remove it from the settings",
                  header->name);

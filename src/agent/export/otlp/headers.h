@@ -20,7 +20,7 @@ struct headers {
     char timeout[48];
 };
 
-/* Copies the user's headers. Logs and skips invalid ones and those that cuspan sets itself.
+/* Copies the user's headers, which agent/config has checked. Logs and skips those that cuspan sets itself.
  * `user_agent_prefix` may be NULL. NO_MEMORY. */
 enum status headers_init(struct headers *headers, const struct exporter_settings *settings,
                          const char *user_agent_prefix) MUST_CHECK;
