@@ -193,11 +193,6 @@ static void look_below(struct agents *agents, const char *parent, const char *pr
     closedir(directory);
 }
 
-static bool is_for_all(const char *place)
-{
-    return strncmp(place, "/run/user/", 10) == 0 || strncmp(place, "/tmp/cuspan-", 12) == 0;
-}
-
 static int by_pid(const void *a, const void *b)
 {
     const struct agent *one = a, *other = b;
@@ -211,9 +206,12 @@ void agents_find(struct agents *agents, const char *folder)
     bool is_everywhere = geteuid() == 0 && (!set || !*set);
     *agents = (struct agents){.count = 0};
     size_t count = control_path_list(set, getenv("XDG_RUNTIME_DIR"), geteuid(), places);
-    for (size_t i = 0; i < count; i++)
-        if (!is_everywhere || !is_for_all(places[i]))
+    for (size_t i = 0; i < count; i++) {
+        bool is_for_all =
+            strncmp(places[i], "/run/user/", 10) == 0 || strncmp(places[i], "/tmp/cuspan-", 12) == 0;
+        if (!is_everywhere || !is_for_all)
             look_in(agents, places[i], folder != NULL);
+    }
     if (is_everywhere) {
         look_below(agents, "/run/user", "", "/cuspan");
         look_below(agents, "/tmp", "cuspan-", "");

@@ -80,24 +80,16 @@ static cJSON *json_of_device(const struct cdi_file *file, size_t index)
     return device;
 }
 
-static const char *not_utf8(const struct cdi_file *file)
-{
-    const char *const strings[] = {file->folder, file->program, file->config, file->set};
-    for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
-        if (strings[i] && !utf8_is_valid(strings[i]))
-            return strings[i];
-    return NULL;
-}
-
 enum status cdi_file_format(const struct cdi_file *file, char **json, struct error *err)
 {
-    const char *wrong = not_utf8(file);
+    const char *const strings[] = {file->folder, file->program, file->config, file->set};
     char clean[256];
     *json = NULL;
-    if (wrong)
-        return error_set(err, STATUS_INVALID,
-                         "\"%s\" is not valid UTF-8, which a CDI file needs; use another name",
-                         sanitize_line(clean, sizeof clean, wrong, strlen(wrong)));
+    for (size_t i = 0; i < sizeof strings / sizeof *strings; i++)
+        if (strings[i] && !utf8_is_valid(strings[i]))
+            return error_set(err, STATUS_INVALID,
+                             "\"%s\" is not valid UTF-8, which a CDI file needs; use another name",
+                             sanitize_line(clean, sizeof clean, strings[i], strlen(strings[i])));
     cJSON *root = cJSON_CreateObject();
     cJSON_AddStringToObject(root, "cdiVersion", CDI_VERSION);
     cJSON_AddStringToObject(root, "kind", CDI_KIND);

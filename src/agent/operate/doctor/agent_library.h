@@ -15,3 +15,12 @@ struct library_facts {
     char error[DOCTOR_TEXT_BYTES]; /* of the loader or the child process */
 };
 void library_probe(const char *path, struct library_facts *facts);
+
+/* The file or folder on the way to `path` that not every user can read or enter; allocated. NULL: all can, or
+ * `path` does not exist. */
+char *library_unreadable(const char *path);
+
+#include "agent/operate/doctor/doctor.h"
+
+/* Adds a line for each libcuspan.so beside a `cuspan` in PATH or in a usual place, except this program's. */
+void library_report_others(struct doctor *doctor);

@@ -2,9 +2,11 @@
 
 #include "cli/util/xalloc.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 char *doctor_facts_path(const struct doctor *doctor, const char *path)
@@ -97,4 +99,21 @@ unsigned doctor_facts_processors(const struct doctor *doctor, double *quota)
         return (unsigned)CPU_COUNT(&set);
     long count = sysconf(_SC_NPROCESSORS_ONLN);
     return count > 0 ? (unsigned)count : 1;
+}
+
+char *doctor_facts_program(const char *name)
+{
+    const char *path = doctor_facts_variable("PATH");
+    if (strchr(name, '/'))
+        return access(name, X_OK) == 0 ? xstrdup(name) : NULL;
+    for (const char *at = path ? path : "/usr/bin:/bin"; *at;
+         at += strcspn(at, ":") + (at[strcspn(at, ":")] == ':')) {
+        char *candidate = xasprintf("%.*s/%s", (int)strcspn(at, ":"), at, name);
+        struct stat about;
+        if (access(candidate, X_OK) == 0 && stat(candidate, &about) == 0 && S_ISREG(about.st_mode))
+            return candidate;
+        free(candidate);
+    }
+    errno = ENOENT;
+    return NULL;
 }

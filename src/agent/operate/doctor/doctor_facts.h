@@ -18,3 +18,5 @@ const char *doctor_facts_variable(const char *name);
 const char *doctor_facts_container(const struct doctor *doctor);
 /* Processors available to this process; `quota`: the cgroup's CPU limit, 0 if none. */
 unsigned doctor_facts_processors(const struct doctor *doctor, double *quota);
+/* Searches PATH for a program, like execvp; allocated, or NULL with errno. */
+char *doctor_facts_program(const char *name);

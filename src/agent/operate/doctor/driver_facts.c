@@ -68,13 +68,11 @@ const struct driver_facts *driver_facts(struct doctor *doctor)
     if (doctor->driver)
         return doctor->driver;
     struct driver_facts *facts = doctor->driver = xcalloc(1, sizeof *facts);
-    if (probe_child_run(query_driver, NULL, facts, sizeof *facts, DRIVER_TIMEOUT_MS, facts->failure) !=
-            CHILD_OK ||
+    if (!probe_child_run(query_driver, NULL, facts, sizeof *facts, DRIVER_TIMEOUT_MS, facts->failure) ||
         !facts->is_found)
         return facts;
     char failure[64];
-    if (probe_child_run(start_driver, NULL, &started, sizeof started, DRIVER_TIMEOUT_MS, failure) ==
-        CHILD_OK) {
+    if (probe_child_run(start_driver, NULL, &started, sizeof started, DRIVER_TIMEOUT_MS, failure)) {
         facts->has_started = started.has_started;
         facts->result = started.result;
         facts->devices = started.devices;
@@ -174,7 +172,7 @@ const struct nvml_facts *nvml_facts(struct doctor *doctor)
     if (doctor->nvml)
         return doctor->nvml;
     struct nvml_facts *facts = doctor->nvml = xcalloc(1, sizeof *facts);
-    if (probe_child_run(query_nvml, NULL, facts, sizeof *facts, DRIVER_TIMEOUT_MS, failure) != CHILD_OK)
+    if (!probe_child_run(query_nvml, NULL, facts, sizeof *facts, DRIVER_TIMEOUT_MS, failure))
         snprintf(facts->error, sizeof facts->error, "NVML: %s", failure);
     return facts;
 }

@@ -82,3 +82,18 @@ bool elf_read(const char *path, struct elf_facts *facts)
     }
     return true;
 }
+
+char *const *elf_interpreter_words(char *line, char *words[ELF_WORDS_MAX])
+{
+    size_t count = 0, first = 0;
+    char *rest = NULL;
+    for (char *word = strtok_r(line, " \t", &rest); word && count < ELF_WORDS_MAX - 1;
+         word = strtok_r(NULL, " \t", &rest))
+        words[count++] = word;
+    words[count] = NULL;
+    size_t len = count ? strlen(words[0]) : 0;
+    if (len >= 4 && strcmp(words[0] + len - 4, "/env") == 0)
+        for (first = 1; words[first] && (words[first][0] == '-' || strchr(words[first], '=')); first++) {
+        }
+    return words + first;
+}

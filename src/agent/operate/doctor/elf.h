@@ -16,3 +16,9 @@ struct elf_facts {
 
 /* False, with errno, if the file cannot be read. */
 bool elf_read(const char *path, struct elf_facts *facts);
+
+/* The words of a script's first line, "env" and its options left out; NULL at the end. They point into
+ * `line`.
+ */
+#define ELF_WORDS_MAX 16
+char *const *elf_interpreter_words(char *line, char *words[ELF_WORDS_MAX]);

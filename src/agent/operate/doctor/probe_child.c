@@ -57,8 +57,8 @@ static bool read_answer(int from, char *answer, size_t bytes, unsigned timeout_m
     return true;
 }
 
-enum child_result probe_child_run(void (*work)(const void *query, void *answer), const void *query,
-                                  void *answer, size_t bytes, unsigned timeout_ms, char failure[64])
+bool probe_child_run(void (*work)(const void *query, void *answer), const void *query, void *answer,
+                     size_t bytes, unsigned timeout_ms, char failure[64])
 {
     int ends[2], status = 0;
     bool is_timed_out = false;
@@ -70,7 +70,7 @@ enum child_result probe_child_run(void (*work)(const void *query, void *answer),
         run_in_child(work, query, answer, bytes, ends[1]);
     if (pid < 0) {
         snprintf(failure, 64, "fork failed: %s", strerror(errno));
-        return CHILD_DIED;
+        return false;
     }
     close(ends[1]);
     bool is_complete = read_answer(ends[0], answer, bytes, timeout_ms, &is_timed_out);
@@ -79,7 +79,7 @@ enum child_result probe_child_run(void (*work)(const void *query, void *answer),
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
     }
     if (is_complete)
-        return CHILD_OK;
+        return true;
     memset(answer, 0, bytes);
     if (is_timed_out)
         snprintf(failure, 64, "no answer within %u s", timeout_ms / 1000);
@@ -87,5 +87,5 @@ enum child_result probe_child_run(void (*work)(const void *query, void *answer),
         snprintf(failure, 64, "crashed (%s)", strsignal(WTERMSIG(status)));
     else
         snprintf(failure, 64, "exited with status %d", WEXITSTATUS(status));
-    return is_timed_out ? CHILD_TIMED_OUT : CHILD_DIED;
+    return false;
 }

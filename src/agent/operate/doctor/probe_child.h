@@ -2,11 +2,10 @@
  * behind. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
-enum child_result { CHILD_OK, CHILD_DIED, CHILD_TIMED_OUT };
-
-/* Calls work(query, answer) in a child without output, and copies the `bytes` of `answer` back. Unless
- * CHILD_OK, `answer` is zeroed and `failure` (64 bytes) says what happened to the child. */
-enum child_result probe_child_run(void (*work)(const void *query, void *answer), const void *query,
-                                  void *answer, size_t bytes, unsigned timeout_ms, char failure[64]);
+/* Calls work(query, answer) in a child without output, and copies the `bytes` of `answer` back. If
+ * false, `answer` is zeroed and `failure` (64 bytes) says what happened to the child. */
+bool probe_child_run(void (*work)(const void *query, void *answer), const void *query, void *answer,
+                     size_t bytes, unsigned timeout_ms, char failure[64]);

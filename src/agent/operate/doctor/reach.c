@@ -167,6 +167,6 @@ void reach_probe(const char *host, const char *port, const char *path, struct re
 {
     const struct query query = {host, port, path};
     char failure[64];
-    if (probe_child_run(probe, &query, reach, sizeof *reach, REACH_TIMEOUT_MS, failure) != CHILD_OK)
+    if (!probe_child_run(probe, &query, reach, sizeof *reach, REACH_TIMEOUT_MS, failure))
         memcpy(reach->failure, failure, sizeof failure);
 }

@@ -7,12 +7,6 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
-static bool has_parent(void)
-{
-    struct trace_context parent;
-    return trace_context_parse(getenv("TRACEPARENT"), getenv("TRACESTATE"), &parent);
-}
-
 const struct root_api *root_api_open(const char *library, struct error *err)
 {
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
@@ -33,7 +27,9 @@ void command_root_begin(struct command_root *root, const struct injection *injec
 {
     char text[TRACEPARENT_BYTES + 1];
     *root = (struct command_root){.root = {.argv = argv}};
-    if (has_parent() || !injection->report_dir) /* which would show whether spans have arrived */
+    struct trace_context parent;
+    bool has_parent = trace_context_parse(getenv("TRACEPARENT"), getenv("TRACESTATE"), &parent);
+    if (has_parent || !injection->report_dir) /* which would show whether spans have arrived */
         return;
     struct error err = {""};
     const struct root_api *api = root_api_open(injection->library, &err);

@@ -276,16 +276,16 @@ static void make_report_dir(struct injection *injection)
                  strerror(errno));
 }
 
-/* Otherwise the agent would report the error, only at the first CUDA call of the program. Without --config
- * nothing is checked: the environment may be meant for all programs of a machine, and they must run. */
-static enum status check_config(const struct injection *injection, struct error *err)
+/* Loads the settings as the agent would. `sets_signals`: whether they set on_signal. */
+static enum status load_settings(const struct injection *injection, const char *config, bool *sets_signals,
+                                 struct error *err)
 {
-    struct config_input input = {
-        .getenv = config_getenv, .path = injection->config, .overrides = injection->set.data};
+    struct config_input input = {.getenv = config_getenv, .path = config, .overrides = injection->set.data};
     struct settings *settings = xcalloc(1, sizeof *settings);
     struct config_report *report = xcalloc(1, sizeof *report);
     enum status status = config_load(&input, settings, report);
     const char *error = config_first_error(report);
+    *sets_signals = status == STATUS_OK && settings->on_signal.count > 0;
     if (status == STATUS_OK)
         settings_deinit(settings);
     else
@@ -310,8 +310,12 @@ enum status injection_prepare(struct injection *injection, struct error *err)
     say_appending(injection);
     if (injection->set.len)
         status = config_check_overrides(injection->set.data, "options", err);
+    /* Otherwise the agent would report the error, only at the first CUDA call of the program. Without
+     * --config nothing is checked: the environment may be meant for all programs of a machine, and they must
+     * run. */
+    bool ignored;
     if (status == STATUS_OK && injection->config)
-        status = check_config(injection, err);
+        status = load_settings(injection, injection->config, &ignored, err);
     if (status == STATUS_OK)
         status = injection_find_library(injection, err);
     if (status == STATUS_OK)
@@ -319,22 +323,6 @@ enum status injection_prepare(struct injection *injection, struct error *err)
     if (status == STATUS_OK)
         make_report_dir(injection);
     return status;
-}
-
-/* Whether the file, the environment or --set sets on_signal. The agent reports errors in them. */
-static bool are_signals_chosen(const struct injection *injection)
-{
-    struct config_input input = {.getenv = config_getenv, .overrides = injection->set.data};
-    struct settings *settings = xcalloc(1, sizeof *settings);
-    struct config_report *report = xcalloc(1, sizeof *report);
-    bool chosen = false;
-    if (config_load(&input, settings, report) == STATUS_OK) {
-        chosen = settings->on_signal.count > 0;
-        settings_deinit(settings);
-    }
-    free(settings);
-    free(report);
-    return chosen;
 }
 
 /* Signals by which programs are ended from outside: TERM from supervisors, INT from Ctrl-C, HUP from a lost
@@ -390,7 +378,10 @@ void injection_apply(const struct injection *injection)
     struct text set = {0};
     if (injection->config)
         setenv("CUSPAN_CONFIG_FILE", injection->config, 1);
-    if (!are_signals_chosen(injection))
+    bool sets_signals; /* by the file, the environment or --set; the agent reports errors in them */
+    struct error unused;
+    (void)load_settings(injection, NULL, &sets_signals, &unused);
+    if (!sets_signals)
         text_add_format(&set, ENDING_SIGNALS);
     if (before && *before)
         text_add_format(&set, "%s\n", before);

@@ -49,11 +49,6 @@ static void print_losses(const struct outcome *outcome, FILE *out)
     }
 }
 
-static bool is_otlp(const char *kind)
-{
-    return strncmp(kind, "otlp_http", 9) == 0 || strncmp(kind, "otlp_grpc", 9) == 0;
-}
-
 static void print_traces(const struct outcome *outcome, const char *endpoint, FILE *out)
 {
     char link[512], number[TEXT_NUMBER_BYTES];
@@ -72,7 +67,7 @@ static void print_output(const struct outcome *outcome, const struct outcome_out
 {
     if (output->unit != &outcome_spans)
         return; /* cuspan does not show these */
-    if (is_otlp(output->kind))
+    if (strcmp(output->kind, "otlp_http") == 0 || strcmp(output->kind, "otlp_grpc") == 0)
         print_traces(outcome, output->endpoint, out);
     else if (output->endpoint)
         fprintf(out, "cuspan: view it: cuspan show %s\n", output->endpoint);
@@ -156,11 +151,6 @@ static void print_spooled(const struct outcome *outcome, FILE *out)
 #define SOONER                                                                                               \
     "deliver more often: lower OTEL_BSP_SCHEDULE_DELAY and distribution.cuspan.cupti.flush_interval_ms"
 
-static bool is_alive(pid_t pid)
-{
-    return kill(pid, 0) == 0 || errno == EPERM;
-}
-
 /* Only the program's own status and end time are known, not those of its children. */
 static bool is_program(const struct outcome_end *end, const struct launched *launched)
 {
@@ -209,7 +199,7 @@ static void print_end(const struct outcome_end *end, const struct launched *laun
             *end->program ? ")" : "");
     if (end->state == OUTCOME_NOT_TRACED)
         fprintf(out, "was not traced: %s", end->why);
-    else if (!is_program(end, launched) && is_alive(end->pid))
+    else if (!is_program(end, launched) && (kill(end->pid, 0) == 0 || errno == EPERM))
         fputs("is still running; what it delivers from now on is not counted here", out);
     else if (end->state == OUTCOME_RUNNING)
         print_cut_off(end, launched, out);

@@ -1,4 +1,6 @@
-#include "agent/operate/cdi/cdi_agent.h"
+#include "agent/operate/cdi/cdi_check.h"
+
+#include "agent/operate/doctor/agent_library.h"
 #include "agent/operate/cdi/cdi_file.h"
 #include "agent/operate/cdi/cdi_scan.h"
 #include "cli/util/xalloc.h"
@@ -270,7 +272,7 @@ static void test_advice(void **state)
 
 static void assert_unreadable(const char *expected)
 {
-    char *found = cdi_unreadable(path);
+    char *found = library_unreadable(path);
     assert_same(found, expected);
     free(found);
 }
@@ -291,7 +293,7 @@ static void test_who_can_read(void **state)
     assert_int_equal(chmod(folder, 0750), 0);
     assert_unreadable(folder);
     assert_int_equal(chmod(folder, 0711), 0);
-    char *found = cdi_unreadable(folder); /* a folder to mount must be listed, too */
+    char *found = library_unreadable(folder); /* a folder to mount must be listed, too */
     assert_same(found, folder);
     free(found);
 }

@@ -43,7 +43,7 @@ static void test_a_child_answers(void **state)
 {
     struct big *big = malloc(sizeof *big);
     char how[64];
-    assert_int_equal(probe_child_run(fill, &(int){7}, big, sizeof *big, 60000, how), CHILD_OK);
+    assert_true(probe_child_run(fill, &(int){7}, big, sizeof *big, 60000, how));
     assert_int_equal(big->bytes[0], 7);
     assert_int_equal(big->bytes[sizeof big->bytes - 1], 7);
     assert_non_null(getenv("PATH"));
@@ -55,10 +55,10 @@ static void test_a_child_that_ends_early(void **state)
 {
     int answer = 5;
     char how[64];
-    assert_int_equal(probe_child_run(crash, NULL, &answer, sizeof answer, 60000, how), CHILD_DIED);
+    assert_false(probe_child_run(crash, NULL, &answer, sizeof answer, 60000, how));
     assert_int_equal(answer, 0);
     assert_non_null(strstr(how, "crashed"));
-    assert_int_equal(probe_child_run(leave, NULL, &answer, sizeof answer, 60000, how), CHILD_DIED);
+    assert_false(probe_child_run(leave, NULL, &answer, sizeof answer, 60000, how));
     assert_non_null(strstr(how, "status 3"));
 }
 
@@ -66,7 +66,7 @@ static void test_a_child_that_hangs(void **state)
 {
     int answer;
     char how[64];
-    assert_int_equal(probe_child_run(hang, NULL, &answer, sizeof answer, 100, how), CHILD_TIMED_OUT);
+    assert_false(probe_child_run(hang, NULL, &answer, sizeof answer, 100, how));
     assert_non_null(strstr(how, "no answer"));
 }
 

@@ -35,7 +35,7 @@ static void query_cupti(const struct doctor *doctor, const char *library, struct
 {
     const struct cupti_query query = {doctor->api, library, doctor->program ? doctor->program[0] : NULL};
     char failure[64];
-    if (probe_child_run(find_cupti, &query, cuptis, sizeof *cuptis, CUPTI_TIMEOUT_MS, failure) != CHILD_OK)
+    if (!probe_child_run(find_cupti, &query, cuptis, sizeof *cuptis, CUPTI_TIMEOUT_MS, failure))
         snprintf(cuptis->error, sizeof cuptis->error, "cannot load %s: %s", library ? library : "CUPTI",
                  failure);
 }
@@ -201,12 +201,6 @@ void check_cupti_others(struct doctor *doctor)
         doctor_result(doctor, RESULT_SKIPPED, "no other CUPTI was found");
 }
 
-static void report_broken_python(struct doctor *doctor, const char *path, const char *why)
-{
-    doctor_result(doctor, RESULT_WARNING, "%s: %s", path, why);
-    doctor_fix(doctor, "pip install --force-reinstall nvidia-cuda-cupti");
-}
-
 void check_cupti_python(struct doctor *doctor)
 {
     glob_t found = find_python_cuptis();
@@ -215,14 +209,15 @@ void check_cupti_python(struct doctor *doctor)
         struct doctor_cuptis cuptis = {0};
         if (doctor->api)
             query_cupti(doctor, path, &cuptis);
-        if (cuptis.has_one)
+        if (cuptis.has_one) {
             doctor_result(doctor, RESULT_OK,
                           "CUPTI of CUDA %s, %s: used by programs of this Python environment",
                           cuptis.found[0].release, path);
-        else
-            report_broken_python(doctor, path,
-                                 doctor->api ? cuptis.error
-                                             : "libcuspan.so cannot be loaded (injection.library)");
+            continue;
+        }
+        doctor_result(doctor, RESULT_WARNING, "%s: %s", path,
+                      doctor->api ? cuptis.error : "libcuspan.so cannot be loaded (injection.library)");
+        doctor_fix(doctor, "pip install --force-reinstall nvidia-cuda-cupti");
     }
     if (found.gl_pathc == 0)
         doctor_result(doctor, RESULT_SKIPPED,

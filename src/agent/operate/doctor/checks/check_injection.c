@@ -1,8 +1,5 @@
-#include "agent/operate/doctor/checks/check_injection.h"
-
 #include "agent/operate/doctor/checks.h"
 #include "agent/operate/doctor/elf.h"
-#include "agent/operate/doctor/other_copies.h"
 #include "agent/operate/doctor/doctor_facts.h"
 #include "agent/operate/doctor/agent_library.h"
 #include "agent/operate/run/injection.h"
@@ -20,20 +17,6 @@
 #define NVTX_VARIABLE "NVTX_INJECTION64_PATH"
 #define NCCL_VARIABLE "NCCL_PROFILER_PLUGIN"
 #define EXPORT_MODULE "libcuspan-export.so"
-
-/* The file or a parent folder that other users cannot read or enter, or NULL; truncates `path`. */
-static const char *unreadable_to_others(char *path)
-{
-    struct stat about;
-    if (stat(path, &about) == 0 && !(about.st_mode & S_IROTH))
-        return path;
-    for (char *slash = strrchr(path, '/'); slash && slash > path; slash = strrchr(path, '/')) {
-        *slash = '\0';
-        if (stat(path, &about) == 0 && !(about.st_mode & S_IXOTH))
-            return path;
-    }
-    return NULL;
-}
 
 static void report_load_error(struct doctor *doctor, const char *path)
 {
@@ -61,8 +44,7 @@ void check_injection_library(struct doctor *doctor)
         report_load_error(doctor, path);
         return;
     }
-    char *copy = xstrdup(path);
-    const char *closed = unreadable_to_others(copy);
+    char *closed = library_unreadable(path);
     if (closed) {
         doctor_result(doctor, RESULT_WARNING,
                       "%s can be loaded, but other users cannot read %s: their programs get no agent", path,
@@ -71,8 +53,8 @@ void check_injection_library(struct doctor *doctor)
     } else {
         doctor_result(doctor, RESULT_OK, "%s, version " CUSPAN_VERSION, path);
     }
-    free(copy);
-    other_copies_report(doctor);
+    free(closed);
+    library_report_others(doctor);
 }
 
 void check_injection_module(struct doctor *doctor)
@@ -150,93 +132,59 @@ void check_injection_variable(struct doctor *doctor)
     free(real);
 }
 
-void check_injection_nvtx(struct doctor *doctor)
+/* The library of CUDA, which is the one to export for NVTX and NCCL, too. */
+static const char *library_of_cuda(const struct doctor *doctor)
 {
-    const char *set = doctor_facts_variable(NVTX_VARIABLE), *cuda = doctor_facts_variable(VARIABLE);
-    const char *library = cuda ? cuda : library_to_export(doctor);
-    char *real = set ? realpath(set, NULL) : NULL;
-    int error = errno;
-    char *ours = realpath(library, NULL);
-    if (doctor->has_settings && !doctor->settings.capture.nvtx) {
-        doctor_result(doctor, RESULT_OK, "capture.nvtx is false: NVTX ranges are not traced");
-    } else if (!set && (doctor->program || !cuda)) {
-        doctor_result(doctor, RESULT_OK, NVTX_VARIABLE " is not set; cuspan run sets it for the program");
-    } else if (!set) {
-        doctor_result(doctor, RESULT_WARNING, NVTX_VARIABLE " is not set: NVTX ranges have no spans");
-        doctor_fix(doctor, "export " NVTX_VARIABLE "=%s", cuda);
-    } else if (!real) {
-        doctor_result(doctor, RESULT_PROBLEM, NVTX_VARIABLE " is %s: %s; NVTX ranges have no spans", set,
-                      strerror(error));
-        doctor_fix(doctor, "export " NVTX_VARIABLE "=%s", library);
-    } else if (ours && strcmp(real, ours) == 0) {
-        doctor_result(doctor, RESULT_OK, NVTX_VARIABLE " is %s", set);
-    } else {
-        doctor_result(doctor, RESULT_WARNING,
-                      NVTX_VARIABLE " points to another library, which receives the NVTX ranges: %s", set);
-        doctor_fix(doctor, "export " NVTX_VARIABLE "=%s", library);
-    }
+    const char *cuda = doctor_facts_variable(VARIABLE);
+    return cuda ? cuda : library_to_export(doctor);
+}
+
+/* False: the variable is set to something other than our library. `loss`: what is missing without it. */
+static bool check_variable(struct doctor *doctor, const char *variable, const char *loss)
+{
+    const char *set = doctor_facts_variable(variable), *cuda = doctor_facts_variable(VARIABLE);
+    char *real = set ? realpath(set, NULL) : NULL, *ours = realpath(library_of_cuda(doctor), NULL);
+    bool is_ours = real && ours && strcmp(real, ours) == 0;
     free(real);
     free(ours);
+    if (!set && (doctor->program || !cuda)) {
+        doctor_result(doctor, RESULT_OK, "%s is not set; cuspan run sets it for the program", variable);
+    } else if (!set) {
+        doctor_result(doctor, RESULT_WARNING, "%s is not set: %s", variable, loss);
+        doctor_fix(doctor, "export %s=%s", variable, cuda);
+    } else if (is_ours) {
+        doctor_result(doctor, RESULT_OK, "%s is %s", variable, set);
+    }
+    return !set || is_ours;
+}
+
+void check_injection_nvtx(struct doctor *doctor)
+{
+    const char *set = doctor_facts_variable(NVTX_VARIABLE);
+    if (doctor->has_settings && !doctor->settings.capture.nvtx) {
+        doctor_result(doctor, RESULT_OK, "capture.nvtx is false: NVTX ranges are not traced");
+    } else if (!check_variable(doctor, NVTX_VARIABLE, "NVTX ranges have no spans")) {
+        if (access(set, F_OK) != 0)
+            doctor_result(doctor, RESULT_PROBLEM, NVTX_VARIABLE " is %s: %s; NVTX ranges have no spans", set,
+                          strerror(errno));
+        else
+            doctor_result(doctor, RESULT_WARNING,
+                          NVTX_VARIABLE " points to another library, which receives the NVTX ranges: %s",
+                          set);
+        doctor_fix(doctor, "export " NVTX_VARIABLE "=%s", library_of_cuda(doctor));
+    }
 }
 
 /* NCCL needs no path: a name such as "inspector" is a part of a library's name. */
 void check_injection_nccl(struct doctor *doctor)
 {
-    const char *set = doctor_facts_variable(NCCL_VARIABLE), *cuda = doctor_facts_variable(VARIABLE);
-    const char *library = cuda ? cuda : library_to_export(doctor);
-    char *real = set ? realpath(set, NULL) : NULL;
-    char *ours = realpath(library, NULL);
-    if (!set && (doctor->program || !cuda)) {
-        doctor_result(doctor, RESULT_OK, NCCL_VARIABLE " is not set; cuspan run sets it for the program");
-    } else if (!set) {
-        doctor_result(doctor, RESULT_WARNING,
-                      NCCL_VARIABLE " is not set: collectives have no datatype, algorithm and protocol");
-        doctor_fix(doctor, "export " NCCL_VARIABLE "=%s", cuda);
-    } else if (real && ours && strcmp(real, ours) == 0) {
-        doctor_result(doctor, RESULT_OK, NCCL_VARIABLE " is %s", set);
-    } else {
-        doctor_result(doctor, RESULT_WARNING,
-                      NCCL_VARIABLE
-                      " is %s, which is another plugin or disables them: NCCL loads only one, so "
-                      "collectives have no datatype, algorithm and protocol",
-                      set);
-        doctor_fix(doctor, "if cuspan is to get them: unset " NCCL_VARIABLE ", then cuspan run PROGRAM");
-    }
-    free(real);
-    free(ours);
-}
-
-char *doctor_find_program(const char *name)
-{
-    const char *path = doctor_facts_variable("PATH");
-    if (strchr(name, '/'))
-        return access(name, X_OK) == 0 ? xstrdup(name) : NULL;
-    for (const char *at = path ? path : "/usr/bin:/bin"; *at;
-         at += strcspn(at, ":") + (at[strcspn(at, ":")] == ':')) {
-        char *candidate = xasprintf("%.*s/%s", (int)strcspn(at, ":"), at, name);
-        struct stat about;
-        if (access(candidate, X_OK) == 0 && stat(candidate, &about) == 0 && S_ISREG(about.st_mode))
-            return candidate;
-        free(candidate);
-    }
-    errno = ENOENT;
-    return NULL;
-}
-
-/* The program that a script's first line names, after "env" if present. Allocated. */
-static char *interpreter_of(const char *line)
-{
-    char *words = xstrdup(line), *rest = NULL, *found = NULL;
-    char *first = strtok_r(words, " \t", &rest);
-    char *second = first ? strtok_r(NULL, " \t", &rest) : NULL;
-    size_t len = first ? strlen(first) : 0;
-    bool is_env = len >= 4 && strcmp(first + len - 4, "/env") == 0;
-    while (is_env && second && *second == '-')
-        second = strtok_r(NULL, " \t", &rest);
-    if (first)
-        found = doctor_find_program(is_env && second ? second : first);
-    free(words);
-    return found;
+    if (check_variable(doctor, NCCL_VARIABLE, "collectives have no datatype, algorithm and protocol"))
+        return;
+    doctor_result(doctor, RESULT_WARNING,
+                  NCCL_VARIABLE " is %s, which is another plugin or disables them: NCCL loads only one, so "
+                                "collectives have no datatype, algorithm and protocol",
+                  doctor_facts_variable(NCCL_VARIABLE));
+    doctor_fix(doctor, "if cuspan is to get them: unset " NCCL_VARIABLE ", then cuspan run PROGRAM");
 }
 
 static bool has_other_rights(const char *path)
@@ -291,12 +239,15 @@ void check_injection_program(struct doctor *doctor)
         doctor_result(doctor, RESULT_SKIPPED, "no program given (cuspan doctor -- PROGRAM)");
         return;
     }
-    char *path = doctor_find_program(doctor->program[0]);
+    char *path = doctor_facts_program(doctor->program[0]);
     if (!path || !elf_read(path, &facts)) {
         doctor_result(doctor, RESULT_PROBLEM, "cannot run %s: %s", doctor->program[0], strerror(errno));
         doctor_fix(doctor, "specify an executable file (chmod +x), by its path or in PATH");
     } else if (facts.is_script) {
-        interpreter = interpreter_of(facts.interpreter);
+        char *words[ELF_WORDS_MAX], line[sizeof facts.interpreter];
+        memcpy(line, facts.interpreter, sizeof line);
+        char *const *found = elf_interpreter_words(line, words);
+        interpreter = *found ? doctor_facts_program(*found) : NULL;
         if (!interpreter || !elf_read(interpreter, &facts)) {
             doctor_result(doctor, RESULT_PROBLEM, "%s is a script for %s, which cannot be run", path,
                           facts.interpreter);

@@ -2,7 +2,6 @@
 #include "agent/operate/run/injection.h"
 
 #include "agent/operate/doctor/checks.h"
-#include "agent/operate/doctor/checks/check_injection.h"
 #include "agent/operate/doctor/doctor_facts.h"
 #include "agent/operate/doctor/elf.h"
 #include "cli/util/xalloc.h"
@@ -10,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#define WORDS_MAX 16 /* of a script's first line */
 
 static bool is_python(const char *word)
 {
@@ -39,35 +36,19 @@ static char excluding_option(char *const *words)
     return found;
 }
 
-/* Of a script: the words of its first line, "env" and its options left out. They point into `line`. */
-static char *const *interpreter_words(char *line, char *words[WORDS_MAX])
-{
-    size_t count = 0, first = 0;
-    char *rest = NULL;
-    for (char *word = strtok_r(line, " \t", &rest); word && count < WORDS_MAX - 1;
-         word = strtok_r(NULL, " \t", &rest))
-        words[count++] = word;
-    words[count] = NULL;
-    size_t len = count ? strlen(words[0]) : 0;
-    if (len >= 4 && strcmp(words[0] + len - 4, "/env") == 0)
-        for (first = 1; words[first] && (words[first][0] == '-' || strchr(words[first], '=')); first++) {
-        }
-    return words + first;
-}
-
 /* False: the program is not Python. */
 static bool read_options(const struct doctor *doctor, char *excluding)
 {
     struct elf_facts facts;
-    char *words[WORDS_MAX];
+    char *words[ELF_WORDS_MAX];
     bool is_found = is_python(doctor->program[0]);
     if (is_found) {
         *excluding = excluding_option(doctor->program + 1);
         return true;
     }
-    char *path = doctor_find_program(doctor->program[0]);
+    char *path = doctor_facts_program(doctor->program[0]);
     if (path && elf_read(path, &facts) && facts.is_script) {
-        char *const *found = interpreter_words(facts.interpreter, words);
+        char *const *found = elf_interpreter_words(facts.interpreter, words);
         is_found = *found && is_python(*found);
         *excluding = is_found ? excluding_option(found + 1) : 0;
     }
