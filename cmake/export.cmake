@@ -6,7 +6,7 @@ target_link_libraries(cuspan_export PUBLIC cuspan_model cuspan_base PRIVATE cusp
 # The module that the sender's thread loads: libcurl, its TLS library and cJSON, behind one function.
 include(cmake/curl.cmake)
 cuspan_sources(module_sources agent/export/curl_module WITHOUT "/module_wraps\\.c$")
-add_library(cuspan_export_module MODULE ${module_sources} src/base/files.c src/base/process/guarded_fd.c src/base/high_fd.c)
+add_library(cuspan_export_module MODULE ${module_sources} src/base/files.c src/base/process/guarded_fd.c)
 set_target_properties(cuspan_export_module PROPERTIES PREFIX lib OUTPUT_NAME cuspan-export
                       LINK_DEPENDS ${CMAKE_SOURCE_DIR}/src/agent/export/curl_module/module.map)
 target_compile_options(cuspan_export_module PRIVATE -ffunction-sections -fdata-sections)

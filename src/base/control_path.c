@@ -1,7 +1,6 @@
 #include "base/control_path.h"
 
 #include "base/files.h"
-#include "base/high_fd.h"
 
 #include <errno.h>
 #include <fcntl.h>

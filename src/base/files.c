@@ -1,11 +1,10 @@
 #include "base/files.h"
 
-#include "base/high_fd.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -14,6 +13,39 @@
 
 #define APPEND_FLAGS (O_WRONLY | O_APPEND | O_NOCTTY)
 #define MODE         0600
+#define FIRST_HIGH   256
+
+int high_fd(int number)
+{
+    if (number < 0 || number >= FIRST_HIGH)
+        return number;
+    int moved = fcntl(number, F_DUPFD_CLOEXEC, FIRST_HIGH);
+    if (moved < 0 && number > STDERR_FILENO)
+        return number; /* the process may not have so many */
+    if (moved < 0)
+        moved = fcntl(number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    int saved_errno = errno;
+    close(number);
+    errno = saved_errno;
+    return moved;
+}
+
+int high_fd_pair(int made, int ends[2])
+{
+    if (made != 0)
+        return made;
+    /* The second one first: the first keeps its low number occupied meanwhile. */
+    ends[1] = high_fd(ends[1]);
+    ends[0] = high_fd(ends[0]);
+    if (ends[0] >= 0 && ends[1] >= 0)
+        return 0;
+    int saved_errno = errno;
+    for (int i = 0; i < 2; i++)
+        if (ends[i] >= 0)
+            close(ends[i]);
+    errno = saved_errno;
+    return -1;
+}
 
 int files_open_at(int folder, const char *path, int flags)
 {
@@ -54,6 +86,17 @@ DIR *files_open_folder_at(int folder, const char *path)
 DIR *files_open_folder(const char *path)
 {
     return files_open_folder_at(AT_FDCWD, path);
+}
+
+char *files_absolute(const char *path)
+{
+    char *joined = NULL, *directory = path[0] == '/' ? NULL : getcwd(NULL, 0);
+    if (!directory)
+        return strdup(path);
+    if (asprintf(&joined, "%s/%s", directory, path) < 0)
+        joined = NULL;
+    free(directory);
+    return joined;
 }
 
 /* The owner of the directory that contains `path`. */

@@ -1,4 +1,4 @@
-/* Opens files: all of src/ does so with these functions, which keep clear of descriptors 0 to 2 (high_fd.h),
+/* Opens files: all of src/ does so with these functions, which keep clear of descriptors 0 to 2 (high_fd()),
  * and set close-on-exec; and writes them.
  *
  * files_open_append() and files_create() safely open files that settings name, even in a directory like /tmp,
@@ -21,6 +21,10 @@ int files_open_at(int folder, const char *path, int flags);
 FILE *files_open_stream(const char *path);
 DIR *files_open_folder(const char *path);
 DIR *files_open_folder_at(int folder, const char *path);
+
+/* Makes a path absolute, because the program may change its directory before the file is opened. Owned by the
+ * caller. NULL: no memory. */
+char *files_absolute(const char *path);
 
 /* Opens for appending, and creates the file with mode 0600. -1 and errno; `problem` has the reason (a static
  * text) if it was not the kernel that refused, and is NULL otherwise. */
@@ -47,3 +51,15 @@ bool files_write(int fd, const void *data, size_t bytes);
 /* One read() of a kernel file such as those in /proc: at most `size` - 1 bytes, always NUL-terminated. -1 and
  * errno. */
 ssize_t files_read_small(const char *path, char *text, size_t size);
+
+/* Keeps our descriptors out of the numbers that the host gets or expects. If it has closed 0, 1 or 2, the
+ * kernel gives the number to the next file that anyone opens, and what the host then prints would go into it.
+ * The other low numbers are left to the host: programs put files at fixed ones, and close ranges of them. */
+
+/* Moves a new descriptor to 256 or above, or at least above 2 where the process may not have so many, and
+ * returns its number. -1 and errno: it was -1, or there is no free one; it is closed then. The result is
+ * close-on-exec if it was moved. For all that opens a descriptor, except files. Async-signal-safe. */
+int high_fd(int number);
+
+/* The same for the two ends of a pipe or socket pair that were made with the result `made`. */
+int high_fd_pair(int made, int ends[2]);

@@ -30,3 +30,12 @@ static inline uint64_t hash_text(uint64_t hash, const char *text)
         hash = hash_word(hash, (uint8_t)*text);
     return hash;
 }
+
+/* The finalizer of SplitMix64: each bit of the input changes each bit of the output with probability 1/2. */
+static inline uint64_t hash_mix(uint64_t value)
+{
+    value += HASH_SPREAD;
+    value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9u;
+    value = (value ^ value >> 27) * 0x94d049bb133111ebu;
+    return value ^ value >> 31;
+}

@@ -7,18 +7,11 @@
 #define VENDOR_BYTES_MAX 14
 #define VALUE_BYTES_MAX  256
 
-/* The value of a lower-case hex digit, or -1: upper case is invalid in a traceparent. */
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return -1;
-}
-
+/* Upper case is invalid in a traceparent. */
 static bool hex_parse(const char *text, unsigned count, uint8_t *bytes)
 {
+    if (strcspn(text, "ABCDEF") < 2 * count)
+        return false;
     for (unsigned i = 0; i < count; i++) {
         int high = hex_digit(text[2 * i]);
         int low = high < 0 ? -1 : hex_digit(text[2 * i + 1]);

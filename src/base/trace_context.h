@@ -37,3 +37,11 @@ void trace_context_format(const struct trace_context *context, char text[TRACEPA
 
 /* `count` bytes as lower-case hex, with a NUL. */
 void hex_format(const uint8_t *bytes, unsigned count, char *text);
+/* The value of a hex digit of either case, or -1. */
+static inline int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}

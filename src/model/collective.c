@@ -1,7 +1,5 @@
 #include "model/collective.h"
 
-#include "base/hash.h"
-
 #include <string.h>
 
 static const struct {
@@ -114,12 +112,4 @@ double collective_bus_factor(enum collective_operation operation, uint32_t ranks
     if (operation == COLLECTIVE_ALL_REDUCE)
         return 2 * others;
     return collective_bytes_need_ranks(operation) ? others : 1;
-}
-
-uint64_t collective_mix(uint64_t hash, uint64_t number)
-{
-    hash = (hash ^ number) + HASH_SPREAD;
-    hash = (hash ^ hash >> 30) * 0xbf58476d1ce4e5b9ull;
-    hash = (hash ^ hash >> 27) * 0x94d049bb133111ebull;
-    return hash ^ hash >> 31;
 }

@@ -1,6 +1,8 @@
 /* Collectives: NCCL's communication between GPUs, in the terms of OpenTelemetry attributes. */
 #pragma once
 
+#include "base/hash.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -59,4 +61,7 @@ bool collective_bytes_need_ranks(enum collective_operation operation);
 double collective_bus_factor(enum collective_operation operation, uint32_t ranks);
 
 /* Mixes a number into a hash, for keys that all ranks compute alike. */
-uint64_t collective_mix(uint64_t hash, uint64_t number);
+static inline uint64_t collective_mix(uint64_t hash, uint64_t number)
+{
+    return hash_mix(hash ^ number);
+}

@@ -21,15 +21,6 @@ const char *step_kind_name(uint8_t kind)
     return names[kind];
 }
 
-/* The finalizer of SplitMix64: each bit of the input changes each bit of the output with probability 1/2. */
-static uint64_t mix(uint64_t value)
-{
-    value += HASH_SPREAD;
-    value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9u;
-    value = (value ^ value >> 27) * 0x94d049bb133111ebu;
-    return value ^ value >> 31;
-}
-
 static uint32_t reverse_bits(uint32_t value)
 {
     value = (value >> 1 & 0x55555555u) | (value & 0x55555555u) << 1;
@@ -43,26 +34,22 @@ bool step_is_joint(const struct step_rules *rules, uint64_t nonce)
     return rules->rank >= 0 && (rules->job != 0 || nonce != 0);
 }
 
-/* Of the job without the nonce: the sampling decision must not change when a communicator appears. */
-static uint64_t seed_of(const struct step_rules *rules)
-{
-    return mix(rules->job);
-}
-
 static uint64_t randomness_of(const struct step_rules *rules, int64_t number)
 {
-    uint64_t seed = seed_of(rules);
+    /* Of the job without the nonce: the sampling decision must not change when a communicator appears. */
+    uint64_t seed = hash_mix(rules->job);
     uint32_t reversed = reverse_bits((uint32_t)number + (uint32_t)seed);
-    uint64_t low = mix(seed ^ mix((uint64_t)number)) >> (64 - HASH_BITS);
+    uint64_t low = hash_mix(seed ^ hash_mix((uint64_t)number)) >> (64 - HASH_BITS);
     return (uint64_t)reversed << HASH_BITS | low;
 }
 
 struct step_identity step_identify(const struct step_rules *rules, const struct step_boundary *boundary)
 {
     struct step_identity identity = {.randomness = randomness_of(rules, boundary->number)};
-    uint64_t base = step_is_joint(rules, boundary->nonce) ? mix(rules->job) : mix(~rules->own);
-    uint64_t key = mix(mix(mix(base ^ boundary->nonce) ^ (uint64_t)boundary->number) ^ boundary->kind);
-    uint64_t words[3] = {mix(key ^ 1), mix(key ^ 2), mix(key ^ 3) | 1}; /* no ID is all zero */
+    uint64_t base = step_is_joint(rules, boundary->nonce) ? hash_mix(rules->job) : hash_mix(~rules->own);
+    uint64_t key =
+        hash_mix(hash_mix(hash_mix(base ^ boundary->nonce) ^ (uint64_t)boundary->number) ^ boundary->kind);
+    uint64_t words[3] = {hash_mix(key ^ 1), hash_mix(key ^ 2), hash_mix(key ^ 3) | 1}; /* no ID is all zero */
     words[1] |= words[0] == 0;
     memcpy(identity.trace_id, words, 16);
     memcpy(identity.span_id, words + 2, 8);
@@ -74,8 +61,8 @@ void step_detail_trace(const struct step_rules *rules, const struct step_identit
 {
     uint64_t words[2];
     memcpy(words, identity->trace_id, 16);
-    words[0] = mix(words[0] ^ mix((uint64_t)rules->rank + 1));
-    words[1] = mix(words[1] ^ words[0]) | 1;
+    words[0] = hash_mix(words[0] ^ hash_mix((uint64_t)rules->rank + 1));
+    words[1] = hash_mix(words[1] ^ words[0]) | 1;
     memcpy(trace_id, words, 16);
 }
 

@@ -276,13 +276,6 @@ static bool abandon(struct exporter *exporter)
     return !exited;
 }
 
-static void abort_delivery(struct exporter *exporter)
-{
-    delivery_control_abort(&exporter->control);
-    if (exporter->output->wake)
-        exporter->output->wake(exporter->output);
-}
-
 /* False: the thread still runs and uses the exporter's memory. */
 static bool end(struct exporter *exporter, uint64_t until_ns)
 {
@@ -303,9 +296,13 @@ bool exporters_destroy(struct exporter *const *exporters, size_t count, uint64_t
     for (size_t i = 0; i < count; i++)
         if (exporters[i])
             delivery_control_stop(&exporters[i]->control, deadline_ns);
-    for (size_t i = 0; i < count; i++)
-        if (exporters[i] && !wait_for_exit(exporters[i], deadline_ns))
-            abort_delivery(exporters[i]);
+    for (size_t i = 0; i < count; i++) {
+        if (!exporters[i] || wait_for_exit(exporters[i], deadline_ns))
+            continue;
+        delivery_control_abort(&exporters[i]->control);
+        if (exporters[i]->output->wake)
+            exporters[i]->output->wake(exporters[i]->output);
+    }
     uint64_t now_ns = clock_monotonic_ns();
     uint64_t aborted_at_ns = now_ns > deadline_ns ? now_ns : deadline_ns;
     for (size_t i = 0; i < count; i++)

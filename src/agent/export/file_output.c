@@ -32,11 +32,6 @@ struct file {
     bool warned;
 };
 
-static struct file *file_of(struct output *output)
-{
-    return (struct file *)output;
-}
-
 static const char *name_of(const struct file *file)
 {
     return file->path ? file->path : "standard output";
@@ -122,7 +117,7 @@ static bool ensure_open(struct file *file)
 
 static void file_open(struct output *output)
 {
-    (void)!ensure_open(file_of(output));
+    (void)!ensure_open((struct file *)output);
 }
 
 /* The host may have made its standard output non-blocking. */
@@ -191,7 +186,7 @@ static void lose(struct file *file, const struct batch *batch, struct delivery *
 
 static void file_deliver(struct output *output, struct batch *batch, struct delivery *delivery)
 {
-    struct file *file = file_of(output);
+    struct file *file = (struct file *)output;
     errno = EINVAL;
     delivery->began_ns = clock_monotonic_ns();
     /* Writing to a regular file is fast, so it is tried even after the deadline, unless aborted. */
@@ -214,7 +209,7 @@ static void file_deliver(struct output *output, struct batch *batch, struct deli
 
 static void file_destroy(struct output *output)
 {
-    struct file *file = file_of(output);
+    struct file *file = (struct file *)output;
     close_file(file);
     free(file->path);
     free(file);

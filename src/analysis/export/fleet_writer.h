@@ -5,7 +5,7 @@
 #pragma once
 
 #include "analysis/trace/span_store.h"
-#include "model/entries/zstd_entry.h"
+#include "model/entries/root_span_entry.h"
 
 #define FLEET_FILE_BYTES (64u << 20)
 

@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 #include "analysis/export/bytes.h"
-#include "model/entries/zstd_entry.h"
+#include "model/entries/root_span_entry.h"
 
 #include <stdbool.h>
 #include <stddef.h>

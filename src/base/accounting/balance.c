@@ -79,29 +79,22 @@ static void settle_outputs(struct balance *balance)
         balance->counters[COUNTER_lost_deadline] += lost - lost_by_reason;
 }
 
-static void settle_points(struct balance *balance)
+/* Points of metrics, or samples of profiles. */
+static void settle_kind(struct balance *balance, enum counter made, enum counter lost, uint64_t kept)
 {
-    uint64_t *counters = balance->counters;
-    uint64_t known = counters[COUNTER_points_delivered] + counters[COUNTER_lost_points] +
-                     counters[COUNTER_points_spooled_left];
-    if (counters[COUNTER_points_made] > known)
-        counters[COUNTER_lost_points] += counters[COUNTER_points_made] - known;
-}
-
-static void settle_profiles(struct balance *balance)
-{
-    uint64_t *counters = balance->counters;
-    uint64_t known = counters[COUNTER_profile_samples_delivered] + counters[COUNTER_lost_profile_samples];
-    if (counters[COUNTER_profile_samples_made] > known)
-        counters[COUNTER_lost_profile_samples] += counters[COUNTER_profile_samples_made] - known;
+    if (balance->counters[made] > kept + balance->counters[lost])
+        balance->counters[lost] = balance->counters[made] - kept;
 }
 
 void balance_close(struct balance *balance, size_t output_count, bool has_spans)
 {
     *balance = (struct balance){.held = 0};
     balance_take(balance, output_count);
-    settle_points(balance);
-    settle_profiles(balance);
+    const uint64_t *counters = balance->counters;
+    settle_kind(balance, COUNTER_points_made, COUNTER_lost_points,
+                counters[COUNTER_points_delivered] + counters[COUNTER_points_spooled_left]);
+    settle_kind(balance, COUNTER_profile_samples_made, COUNTER_lost_profile_samples,
+                counters[COUNTER_profile_samples_delivered]);
     if (!has_spans)
         return;
     settle_captured(balance);

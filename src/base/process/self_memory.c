@@ -1,6 +1,6 @@
 #include "base/process/self_memory.h"
 
-#include "base/high_fd.h"
+#include "base/files.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -14,13 +14,6 @@ static void put(struct json_writer *writer, const char *text)
     writer->put(writer->to, text, strlen(text));
 }
 
-static void put_escape(struct json_writer *writer, uint8_t byte)
-{
-    char escape[8];
-    snprintf(escape, sizeof escape, byte == '"' || byte == '\\' ? "\\%c" : "\\u%04x", byte);
-    put(writer, escape);
-}
-
 static void put_string(struct json_writer *writer, const char *text, size_t len)
 {
     const uint8_t *at = (const uint8_t *)text, *end = at + len, *plain = at;
@@ -32,10 +25,10 @@ static void put_string(struct json_writer *writer, const char *text, size_t len)
         const uint8_t *next = at + step.len;
         if (!step.valid || *at < 0x20 || *at == 0x7f || *at == '"' || *at == '\\') {
             writer->put(writer->to, (const char *)plain, (size_t)(at - plain));
+            char escape[8] = "\xef\xbf\xbd";
             if (step.valid)
-                put_escape(writer, *at);
-            else
-                put(writer, "\xef\xbf\xbd");
+                snprintf(escape, sizeof escape, *at == '"' || *at == '\\' ? "\\%c" : "\\u%04x", *at);
+            put(writer, escape);
             plain = next;
         }
         at = next;

@@ -45,13 +45,6 @@ char *sanitize_line(char *to, size_t size, const char *from, size_t bytes)
     return sanitize_secrets(to);
 }
 
-static bool is_port(const char *text, const char *end)
-{
-    while (text < end && *text >= '0' && *text <= '9')
-        text++;
-    return text == end;
-}
-
 /* Whether a port is followed by punctuation, as in "http://collector:4318, which" or in CUSPAN_SET. */
 static bool is_port_in_text(const char *text)
 {
@@ -63,7 +56,7 @@ static bool is_port_in_text(const char *text)
 static bool is_host(const char *host, const char *end)
 {
     const char *colon = memrchr(host, ':', (size_t)(end - host));
-    return !colon || is_port(colon + 1, end) || (*host == '[' && end[-1] == ']');
+    return !colon || colon + 1 + strspn(colon + 1, "0123456789") >= end || (*host == '[' && end[-1] == ']');
 }
 
 const char *sanitize_find_user(const char *url, size_t bytes, size_t *length)

@@ -66,15 +66,10 @@ bool settings_have_graph_nodes(const struct settings *settings)
     return settings->detail == DETAIL_GRAPH_NODES || settings->detail == DETAIL_FULL;
 }
 
-static bool is_otlp(const struct output_settings *output)
-{
-    return output->exporter.kind == EXPORTER_OTLP_HTTP || output->exporter.kind == EXPORTER_OTLP_GRPC;
-}
-
 /* Includes the spool, which only OTLP has. */
 static uint64_t bytes_of_sender(const struct settings *settings, const struct output_settings *output)
 {
-    if (!is_otlp(output))
+    if (!exporter_is_otlp(&output->exporter))
         return SETTINGS_WRITER_BYTES;
     return SETTINGS_SENDER_BYTES + (settings->spool.directory ? SETTINGS_SPOOL_BYTES : 0);
 }

@@ -58,6 +58,11 @@ struct exporter_settings {
     bool verify;   /* check the server's certificate (distribution.cuspan.tls_verify) */
 };
 
+static inline bool exporter_is_otlp(const struct exporter_settings *exporter)
+{
+    return exporter->kind == EXPORTER_OTLP_HTTP || exporter->kind == EXPORTER_OTLP_GRPC;
+}
+
 /* An output: a processor of spans with its exporter, or the metric reader with its exporter, whose queue and
  * batches are of data points and which has no schedule. */
 struct output_settings {

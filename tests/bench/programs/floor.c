@@ -8,7 +8,7 @@
  * the records are switched off, as while cuspan sleeps. The program creates the file when it has worked a
  * little, and waits a little before it measures; the floor removes the file when all is off. A line on
  * standard error reports the end, and how many buffers of records there were. */
-#include "agent/core/entry/injection.h"
+#include "agent/core/entry/cuspan_api.h"
 #include "base/clock.h"
 #include "agent/capture/context/publish.h"
 #include "agent/capture/context/sdk_context.h"

@@ -189,10 +189,10 @@ def curl_include():
     return ["-isystem", place.stdout.strip() + "/include"]
 
 
-# Every descriptor in a host is above 2: opened with base/files.h, or passed through base/high_fd.h.
+# Every descriptor in a host is above 2: opened with base/files.h, or passed through its high_fd().
 OPENS = re.compile(r"(?<![\w.>])(open(?:64|at)?|creat|fopen|freopen|opendir|tmpfile|mkos?temp|socket(?:pair)?|accept4?|pipe2?|eventfd|"
                    r"memfd_create|epoll_create1?|inotify_init1?|timerfd_create|signalfd|pidfd_open|dup[23]?|shm_open|popen)\((?!struct |const )")
-OPENERS = {"base/files.c", "base/high_fd.c", "agent/export/curl_module/module_wraps.c",
+OPENERS = {"base/files.c", "agent/export/curl_module/module_wraps.c",
            "agent/export/curl_module/module_libc.c"}
 
 

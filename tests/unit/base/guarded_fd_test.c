@@ -1,6 +1,6 @@
 #include "base/process/guarded_fd.h"
 
-#include "base/high_fd.h"
+#include "base/files.h"
 #include "base/log/write_signals.h"
 
 #include <errno.h>

@@ -7,7 +7,6 @@
 #include "base/process/cpu_time.h"
 #include "base/files.h"
 #include "base/process/guarded_fd.h"
-#include "base/high_fd.h"
 #include "base/process/variables.h"
 #include "agent/capture/threads/threads.h"
 

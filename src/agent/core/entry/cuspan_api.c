@@ -6,6 +6,7 @@
 #include "base/log/log.h"
 #include "base/process/host_call.h"
 #include "agent/capture/capture.h"
+#include "agent/capture/coexist/other_tools.h"
 #include "agent/capture/context/context.h"
 #include "agent/capture/context/range.h"
 #include "agent/capture/context/publish.h"
@@ -233,4 +234,17 @@ static const cuspan_api api = {.bytes = sizeof api,
 const cuspan_api *cuspan_agent_api(uint32_t version)
 {
     return version >= 1 ? &api : NULL;
+}
+
+int InitializeInjection(void)
+{
+    control_verbs_serve();
+    agent_inject();
+    return 1;
+}
+
+void cuspan_python_tools(void)
+{
+    other_tools_set_built_in(cuspan_share_api);
+    other_tools_expect();
 }

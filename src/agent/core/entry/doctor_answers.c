@@ -1,4 +1,4 @@
-#include "agent/core/entry/doctor_answers.h"
+#include "agent/core/entry/root_span.h"
 
 #include "agent/core/resource/self_env.h"
 #include "agent/capture/hardware/chips.h"

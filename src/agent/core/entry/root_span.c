@@ -4,10 +4,10 @@
 #include "agent/core/outputs/outputs.h"
 #include "agent/core/resource/self_env.h"
 #include "agent/core/report/report.h"
-#include "agent/core/entry/send_spool.h"
 #include "base/clock.h"
 #include "base/accounting/counters.h"
 #include "base/log/log.h"
+#include "base/process/signal_names.h"
 #include "agent/correlate/trace/sampler.h"
 #include "agent/export/compress/compress.h"
 #include "agent/export/delivery/last_error.h"
@@ -29,16 +29,12 @@ static bool read_settings(void)
            !settings.record_file && settings.output_count > 0;
 }
 
-static bool make_ids(struct trace_context *context)
-{
-    return getrandom(context->trace_id, 16, 0) == 16 && getrandom(context->span_id, 8, 0) == 8;
-}
-
 static bool begin(struct root *root)
 {
     struct sampler sampler;
     memset(&root->context, 0, sizeof root->context);
-    if (!read_settings() || !make_ids(&root->context))
+    if (!read_settings() || getrandom(root->context.trace_id, 16, 0) != 16 ||
+        getrandom(root->context.span_id, 8, 0) != 8)
         return false;
     sampler_init(&sampler, &settings);
     bool is_sampled =
@@ -48,19 +44,12 @@ static bool begin(struct root *root)
 }
 
 /* error.type has few distinct values. */
-static const char *signal_name(int number)
+static const char *type_of_signal(int number)
 {
-    static const struct {
-        int number;
-        const char *name;
-    } names[] = {{SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},   {SIGQUIT, "SIGQUIT"}, {SIGILL, "SIGILL"},
-                 {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"},   {SIGFPE, "SIGFPE"},
-                 {SIGKILL, "SIGKILL"}, {SIGUSR1, "SIGUSR1"}, {SIGSEGV, "SIGSEGV"}, {SIGUSR2, "SIGUSR2"},
-                 {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"}, {SIGXCPU, "SIGXCPU"}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (names[i].number == number)
-            return names[i].name;
-    return "_OTHER";
+    const char *name = signal_name(number);
+    if (number == SIGKILL || number == SIGTRAP)
+        return number == SIGKILL ? "SIGKILL" : "SIGTRAP";
+    return strncmp(name, "SIG", 3) == 0 ? name : "_OTHER";
 }
 
 static void set_failure(struct span *span, const char *type)
@@ -84,7 +73,7 @@ static void make_span(const struct root *root, const char *name, struct span *sp
     span->start_ns = root->start_ns;
     span->end_ns = root->end_ns > root->start_ns ? root->end_ns : root->start_ns + 1;
     if (WIFSIGNALED(root->wait_status)) {
-        set_failure(span, signal_name(WTERMSIG(root->wait_status)));
+        set_failure(span, type_of_signal(WTERMSIG(root->wait_status)));
         return;
     }
     span_attr_int(span, ATTR(SEMCONV_PROCESS_EXIT_CODE), WEXITSTATUS(root->wait_status));

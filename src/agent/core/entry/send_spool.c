@@ -1,4 +1,4 @@
-#include "agent/core/entry/send_spool.h"
+#include "agent/core/entry/root_span.h"
 
 #include "agent/core/resource/self_env.h"
 #include "base/files.h"
@@ -41,18 +41,13 @@ static bool metrics_url(const char *traces, char *url, size_t size)
            snprintf(url, size, "%.*s/v1/metrics", (int)base, traces) < (int)size;
 }
 
-static bool is_otlp(const struct output_settings *output)
-{
-    return output->exporter.kind == EXPORTER_OTLP_HTTP || output->exporter.kind == EXPORTER_OTLP_GRPC;
-}
-
 /* Without an output of metrics, they go to the metrics path of the server that gets the spans. */
 static enum status engage_metrics(struct sending *sending, const struct output_settings *first,
                                   struct output_environment *environment)
 {
     struct output_settings output = settings.metrics.output;
     char url[2048];
-    if (!settings.metrics.is_on || !is_otlp(&output)) {
+    if (!settings.metrics.is_on || !exporter_is_otlp(&output.exporter)) {
         if (!first)
             return STATUS_OK;
         output = *first;
@@ -83,7 +78,7 @@ static enum status engage(struct sending *sending, struct error *err)
     struct spool_drain *first = NULL;
     for (size_t i = 0; i < settings.output_count; i++) {
         struct output_settings *output = &settings.outputs[i];
-        if (!is_otlp(output))
+        if (!exporter_is_otlp(&output->exporter))
             continue;
         if (sending->request->patience_ms)
             output->export_timeout_ms = sending->request->patience_ms;

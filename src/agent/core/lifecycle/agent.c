@@ -10,8 +10,8 @@
 #include "agent/core/lifecycle/python_end.h"
 #include "agent/core/report/report.h"
 #include "agent/core/lifecycle/signals.h"
-#include "agent/core/resource/nvidia_tools.h"
 #include "base/clock.h"
+#include "base/files.h"
 #include "base/log/log.h"
 #include "base/process/cpu_time.h"
 #include "base/process/host_call.h"
@@ -58,20 +58,6 @@ static struct capture_info info;
 static _Atomic pid_t starter; /* the process that at_exit() is for */
 static _Atomic pid_t owner;   /* the process that runs the agent, not its forked children; 0: none */
 
-/* The program may change its directory before the last report is written. */
-static void keep_accounts_file_in_place(void)
-{
-    char *path = NULL, *directory = NULL;
-    if (!settings.accounts_file || settings.accounts_file[0] == '/')
-        return;
-    directory = getcwd(NULL, 0);
-    if (directory && asprintf(&path, "%s/%s", directory, settings.accounts_file) > 0) {
-        free(settings.accounts_file);
-        settings.accounts_file = path;
-    }
-    free(directory);
-}
-
 /* An error is one line; each warning has a line. */
 static bool read_settings(void)
 {
@@ -88,16 +74,13 @@ static bool read_settings(void)
     }
     for (uint32_t i = 0; i < report->count; i++)
         log_warn("%s", report->messages[i].text);
-    keep_accounts_file_in_place();
+    /* The program may change its directory before the last report is written. */
+    char *path = settings.accounts_file ? files_absolute(settings.accounts_file) : NULL;
+    if (path) {
+        free(settings.accounts_file);
+        settings.accounts_file = path;
+    }
     return true;
-}
-
-/* Without it, `cuspan run` would say that the agent was never started. */
-static void report_not_traced(void)
-{
-    const struct report report = {
-        .state = REPORT_NOT_TRACED, .why = why, .program = program, .settings = &settings};
-    (void)report_write(&report);
 }
 
 /* The reason why nothing would be sampled, or NULL if something may be. */
@@ -280,17 +263,13 @@ static void begin_nvtx(void)
     nvtx_entry_check(variables_get("NVTX_INJECTION64_PATH"));
 }
 
-static void begin_publishing(void)
-{
-    struct error err = {""};
-    if (settings.publish_thread_context && publish_begin(self_env_folder(), &err) != STATUS_OK)
-        log_warn("%s: distribution.cuspan.publish_thread_context has no effect", err.text);
-}
-
 static enum agent_state refuse(enum agent_state refused, const char *reason)
 {
+    /* Without a report, `cuspan run` would say that the agent was never started. */
+    const struct report report = {
+        .state = REPORT_NOT_TRACED, .why = why, .program = program, .settings = &settings};
     snprintf(why, sizeof why, "%s", reason);
-    report_not_traced();
+    (void)report_write(&report);
     return refused;
 }
 
@@ -351,7 +330,9 @@ static enum agent_state begin(bool is_asked_for)
     if (settings.steps.collectives)
         collective_steps_observe();
     has_parent = trace_context_parse(variables_get("TRACEPARENT"), variables_get("TRACESTATE"), &parent);
-    begin_publishing();
+    struct error err = {""};
+    if (settings.publish_thread_context && publish_begin(self_env_folder(), &err) != STATUS_OK)
+        log_warn("%s: distribution.cuspan.publish_thread_context has no effect", err.text);
     begun_ns = clock_now_ns();
     begin_control();
     const char *reason = reason_to_wait();

@@ -33,18 +33,14 @@ static atomic_bool is_over;       /* finished, or the deadline has passed */
 
 static void handle(int number, siginfo_t *info, void *context);
 
-static bool is_ours(const struct sigaction *action)
-{
-    return action->sa_flags & SA_SIGINFO && action->sa_sigaction == handle;
-}
-
 /* With `by_force`, even if the host has replaced our handler. */
 static void restore_default(int number, bool by_force)
 {
     struct sigaction now, by_default;
     memset(&by_default, 0, sizeof by_default);
     by_default.sa_handler = SIG_DFL;
-    if (by_force || (sigaction(number, NULL, &now) == 0 && is_ours(&now)))
+    if (by_force ||
+        (sigaction(number, NULL, &now) == 0 && now.sa_flags & SA_SIGINFO && now.sa_sigaction == handle))
         sigaction(number, &by_default, NULL);
 }
 

@@ -51,13 +51,6 @@ struct outputs {
     struct operations *operations;           /* NULL if metrics are off */
 };
 
-static enum batch_format format_of(const struct exporter_settings *exporter)
-{
-    bool json = exporter->kind == EXPORTER_FILE || exporter->kind == EXPORTER_CONSOLE ||
-                (exporter->kind == EXPORTER_OTLP_HTTP && exporter->encoding == ENCODING_JSON);
-    return json ? BATCH_JSON : BATCH_PROTOBUF;
-}
-
 static uint64_t batch_bytes_max(size_t chunks, size_t outputs)
 {
     uint64_t share = (uint64_t)chunks * CHUNK_BYTES / BATCHES_IN_QUEUE / (outputs ? outputs : 1);
@@ -70,12 +63,15 @@ static enum status create_one(const struct settings *settings, const struct outp
                               const struct output_environment *environment, struct chunk_pool *pool,
                               struct destination *output)
 {
+    const struct exporter_settings *exporter = &wanted->exporter;
     bool is_metrics = wanted->signal == SIGNAL_METRICS;
+    bool is_json = exporter->kind == EXPORTER_FILE || exporter->kind == EXPORTER_CONSOLE ||
+                   (exporter->kind == EXPORTER_OTLP_HTTP && exporter->encoding == ENCODING_JSON);
     bool shares = settings->metrics.is_on || settings->profiles.enabled;
     size_t reserve = shares && !is_metrics ? chunk_pool_size(pool) / METRICS_SHARE : 0;
     struct encoder_options options = {.has_metrics = is_metrics,
                                       .chunks_left_free = (uint32_t)reserve,
-                                      .format = format_of(&wanted->exporter),
+                                      .format = is_json ? BATCH_JSON : BATCH_PROTOBUF,
                                       .pool = pool,
                                       .scope_name = METER_NAME,
                                       .scope_version = CUSPAN_VERSION,
@@ -193,13 +189,6 @@ static void pause_shortly(void)
     nanosleep(&pause, NULL);
 }
 
-static void wait_for_room(struct outputs *outputs, struct destination *output)
-{
-    while (exporter_state(output->exporter).room < encoder_span_count(output->encoder) &&
-           is_patient(outputs, output))
-        pause_shortly();
-}
-
 void outputs_set_patience(struct outputs *outputs, uint64_t deadline_ns)
 {
     outputs->patience_ns = deadline_ns;
@@ -224,7 +213,9 @@ static void add_to(struct outputs *outputs, struct destination *output, const st
     enum status status = encoder_add(output->encoder, span);
     if (status == STATUS_FULL || status == STATUS_NO_MEMORY) {
         /* Full: start the next batch. No free chunk: sending may free some. */
-        wait_for_room(outputs, output);
+        while (exporter_state(output->exporter).room < encoder_span_count(output->encoder) &&
+               is_patient(outputs, output))
+            pause_shortly();
         send_batch(output);
         status = encoder_add(output->encoder, span);
     }

@@ -14,14 +14,6 @@
 #define OURS_MAX    16 /* with more threads than this, some are the host's */
 #define OWN_PREFIX  "cuspan/"
 
-/* Its entry stays in /proc until the process ends. */
-static bool has_main_thread_ended(void)
-{
-    char text[512];
-    const char *end = files_read_small("/proc/self/stat", text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
-    return end && strncmp(end, ") Z", 3) == 0;
-}
-
 static bool is_ours(const char *thread)
 {
     char path[64], name[32];
@@ -55,5 +47,8 @@ bool last_thread_check(uint64_t now_ns)
     /* The link count of a directory is that of its subdirectories plus two. */
     if (stat("/proc/self/task", &threads) != 0 || threads.st_nlink > 2 + OURS_MAX)
         return false;
-    return has_main_thread_ended() && are_all_ours();
+    /* The main thread's entry stays in /proc until the process ends. */
+    char text[512];
+    const char *end = files_read_small("/proc/self/stat", text, sizeof text) > 0 ? strrchr(text, ')') : NULL;
+    return end && strncmp(end, ") Z", 3) == 0 && are_all_ours();
 }

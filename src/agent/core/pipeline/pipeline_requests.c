@@ -106,12 +106,6 @@ static enum status make_checkpoint(void)
     return flush();
 }
 
-static enum status report_checkpoint(void)
-{
-    pipeline_report_checkpoint(has_checkpoint);
-    return STATUS_OK;
-}
-
 static void pump_a_moment(void)
 {
     pipeline_pump_all(clock_monotonic_ns() + PUMP_MAX_NS);
@@ -203,7 +197,8 @@ static enum status work(enum request_kind kind)
     case REQUEST_CHECKPOINT:
         return make_checkpoint();
     case REQUEST_REPORT:
-        return report_checkpoint();
+        pipeline_report_checkpoint(has_checkpoint);
+        return STATUS_OK;
     case REQUEST_RELEASE:
     case REQUEST_RESUME:
         return change_hold(kind == REQUEST_RELEASE);

@@ -158,32 +158,21 @@ static void write_outputs(struct json_writer *json, const struct settings *setti
     json_write_array_end(json);
 }
 
-/* Data points are not spans and are accounted for separately. */
-static void write_metrics(struct json_writer *json, const struct settings *settings,
-                          const struct balance *balance)
+/* Data points of metrics and samples of profiles are not spans and are accounted for separately. */
+static void write_own_output(struct json_writer *json, const char *key, unsigned output,
+                             const struct output_settings *settings, uint32_t interval_ms,
+                             const uint64_t *made, const uint64_t *delivered, const uint64_t *lost,
+                             const uint64_t *spooled)
 {
-    json_write_object(json, "metrics");
-    json_write_unsigned(json, "interval_ms", settings->metrics.interval_ms);
-    json_write_unsigned(json, "made", balance->counters[COUNTER_points_made]);
-    json_write_unsigned(json, "delivered", balance->counters[COUNTER_points_delivered]);
-    json_write_unsigned(json, "lost", balance->counters[COUNTER_lost_points]);
-    if (settings->spool.directory)
-        json_write_unsigned(json, "spooled", balance->counters[COUNTER_points_spooled_left]);
-    write_endpoint(json, &settings->metrics.output.exporter);
-    write_last_error(json, METRICS_OUTPUT);
-    json_write_object_end(json);
-}
-
-static void write_profiles(struct json_writer *json, const struct settings *settings,
-                           const struct balance *balance)
-{
-    json_write_object(json, "profiles");
-    json_write_unsigned(json, "interval_ms", settings->profiles.interval_ms);
-    json_write_unsigned(json, "made", balance->counters[COUNTER_profile_samples_made]);
-    json_write_unsigned(json, "delivered", balance->counters[COUNTER_profile_samples_delivered]);
-    json_write_unsigned(json, "lost", balance->counters[COUNTER_lost_profile_samples]);
-    write_endpoint(json, &settings->profiles.output.exporter);
-    write_last_error(json, PROFILES_OUTPUT);
+    json_write_object(json, key);
+    json_write_unsigned(json, "interval_ms", interval_ms);
+    json_write_unsigned(json, "made", *made);
+    json_write_unsigned(json, "delivered", *delivered);
+    json_write_unsigned(json, "lost", *lost);
+    if (spooled)
+        json_write_unsigned(json, "spooled", *spooled);
+    write_endpoint(json, &settings->exporter);
+    write_last_error(json, output);
     json_write_object_end(json);
 }
 
@@ -212,15 +201,22 @@ static void write_gpu_memory(struct json_writer *json, const struct settings *se
 
 void report_accounts(struct json_writer *json, const struct settings *settings, const struct balance *balance)
 {
-    json_write_unsigned(json, "spans", balance->counters[COUNTER_spans_created]);
+    const uint64_t *counters = balance->counters;
+    json_write_unsigned(json, "spans", counters[COUNTER_spans_created]);
     json_write_unsigned(json, "delivered", delivered_everywhere(balance));
     write_counters(json, balance, "counters", false);
     write_counters(json, balance, "losses", true);
     write_outputs(json, settings, balance);
     if (settings->metrics.is_on)
-        write_metrics(json, settings, balance);
+        write_own_output(json, "metrics", METRICS_OUTPUT, &settings->metrics.output,
+                         settings->metrics.interval_ms, &counters[COUNTER_points_made],
+                         &counters[COUNTER_points_delivered], &counters[COUNTER_lost_points],
+                         settings->spool.directory ? &counters[COUNTER_points_spooled_left] : NULL);
     if (settings->profiles.enabled)
-        write_profiles(json, settings, balance);
+        write_own_output(json, "profiles", PROFILES_OUTPUT, &settings->profiles.output,
+                         settings->profiles.interval_ms, &counters[COUNTER_profile_samples_made],
+                         &counters[COUNTER_profile_samples_delivered],
+                         &counters[COUNTER_lost_profile_samples], NULL);
     write_gpu_memory(json, settings, balance);
     if (!settings->record_file) { /* a recording contains records, not spans */
         json_write_unsigned(json, "captured", balance_captured(balance));
@@ -261,17 +257,6 @@ static void write_body(FILE *file, const struct report *report, const struct bal
     fputc('\n', file);
 }
 
-/* Not through a stream: exit() writes what the streams of all threads still hold, on the host's thread, where
- * SIGXFSZ would end the host. */
-static bool write_text(int file, const char *text, size_t bytes)
-{
-    struct write_signals signals;
-    write_signals_hold(&signals);
-    bool is_written = files_write(file, text, bytes);
-    write_signals_release(&signals);
-    return is_written;
-}
-
 static bool write_file(const struct report *report, const char *path)
 {
     struct balance own;
@@ -284,7 +269,12 @@ static bool write_file(const struct report *report, const char *path)
     bool is_complete = !ferror(memory);
     is_complete &= fclose(memory) == 0;
     int file = is_complete ? files_create(path) : -1;
-    bool is_written = file >= 0 && write_text(file, text, bytes);
+    /* Not through a stream: exit() writes what the streams of all threads still hold, on the host's thread,
+     * where SIGXFSZ would end the host. */
+    struct write_signals signals;
+    write_signals_hold(&signals);
+    bool is_written = file >= 0 && files_write(file, text, bytes);
+    write_signals_release(&signals);
     if (file >= 0)
         close(file);
     free(text);

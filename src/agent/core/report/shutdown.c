@@ -80,17 +80,13 @@ void shutdown_is_open(enum shutdown_check check, uint64_t count)
     atomic_store(&open_counts[check], count);
 }
 
-static bool has_gone_well(enum shutdown_step step)
-{
-    int fate = atomic_load(&states[step].fate);
-    return steps[step].is_optional || fate == FATE_DONE || fate == FATE_SKIPPED;
-}
-
 bool shutdown_has_passed(void)
 {
     bool passed = true;
-    for (enum shutdown_step step = 0; step < SHUTDOWN_STEP_COUNT; step++)
-        passed &= has_gone_well(step);
+    for (enum shutdown_step step = 0; step < SHUTDOWN_STEP_COUNT; step++) {
+        int fate = atomic_load(&states[step].fate);
+        passed &= steps[step].is_optional || fate == FATE_DONE || fate == FATE_SKIPPED;
+    }
     for (enum shutdown_check check = 0; check < SHUTDOWN_CHECK_COUNT; check++)
         passed &= checks[check].is_optional || atomic_load(&open_counts[check]) == 0;
     return passed;

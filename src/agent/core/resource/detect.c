@@ -1,7 +1,6 @@
 #include "agent/core/resource/detect.h"
 
 #include "agent/core/resource/deployment.h"
-#include "agent/core/resource/host_address.h"
 #include "base/files.h"
 #include "model/semconv.h"
 

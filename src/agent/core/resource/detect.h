@@ -1,9 +1,11 @@
-/* Detects program, host and container of this process, and the program name for the session. */
+/* Detects program, host and container of this process, the program name for the session, and other tools. */
 #pragma once
 
 #include "base/status.h"
 #include "model/resource.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 /* The file name of the executable, for the session span and service.name. For Python it is the script, and
@@ -26,3 +28,13 @@ enum status detect_device(struct resource *resource, const char *folder) MUST_CH
  * storage), and what is known from outside. */
 const char *detect_command(char *const *argv);
 enum status detect_command_resource(struct resource *resource, const char *program, pid_t pid) MUST_CHECK;
+
+/* The address by which this host is known on its network: that of the interface with the default route, or
+ * with the first route; IPv4 if there is one. Sends nothing and resolves no name. Without a network:
+ * 127.0.0.1. `root` is the prefix of /proc, "" except in tests. */
+#define HOST_ADDRESS_BYTES 46 /* INET6_ADDRSTRLEN */
+void host_address(const char *root, char address[HOST_ADDRESS_BYTES]);
+
+/* Whether this process was started under a tool of NVIDIA that needs CUPTI for itself. The agent then logs
+ * one line and loads nothing. `text` gets the tool and how it was detected. */
+bool nvidia_tools_present(char *text, size_t size);

@@ -82,18 +82,14 @@ static struct device_links *find(const char *uuid)
     return NULL;
 }
 
-static bool take_recorded(struct device_links *links, const char *uuid)
-{
-    const char *text = state.options.recorded ? state.options.recorded(uuid) : NULL;
-    return text && links_from_text(text, links) == STATUS_OK && strcmp(links->id, uuid) == 0;
-}
-
 static struct device_links *learn(const struct resource *device, const char *uuid)
 {
     if (state.count == HARDWARE_GPUS_MAX)
         return NULL;
     struct device_links *links = &state.known[state.count++];
-    if (state.options.is_replay && take_recorded(links, uuid))
+    const char *recorded =
+        state.options.is_replay && state.options.recorded ? state.options.recorded(uuid) : NULL;
+    if (recorded && links_from_text(recorded, links) == STATUS_OK && strcmp(links->id, uuid) == 0)
         return links;
     *links = (struct device_links){.pcie_width = 0};
     snprintf(links->id, sizeof links->id, "%s", uuid);

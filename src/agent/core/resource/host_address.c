@@ -1,7 +1,6 @@
-#include "agent/core/resource/host_address.h"
+#include "agent/core/resource/detect.h"
 
 #include "base/files.h"
-#include "base/high_fd.h"
 
 #include <arpa/inet.h>
 #include <net/if.h>

@@ -1,4 +1,4 @@
-#include "agent/core/resource/nvidia_tools.h"
+#include "agent/core/resource/detect.h"
 
 #include "base/process/variables.h"
 #include "base/files.h"

@@ -2,7 +2,6 @@
 
 #include "agent/core/resource/detect.h"
 #include "agent/core/resource/process_context.h"
-#include "agent/core/resource/published_context.h"
 #include "base/clock.h"
 #include "base/log/log.h"
 #include "agent/capture/context/publish.h"

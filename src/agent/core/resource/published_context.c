@@ -1,8 +1,7 @@
-#include "agent/core/resource/published_context.h"
 
 #include "agent/core/resource/process_context.h"
 #include "base/clock.h"
-#include "base/high_fd.h"
+#include "base/files.h"
 #include "base/log/write_signals.h"
 #include "agent/encode/encoder.h"
 

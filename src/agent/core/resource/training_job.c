@@ -25,13 +25,6 @@ static void add_variable(char text[TRAINING_JOB_BYTES], const struct deployment 
     add(text, name, value, value ? strlen(value) : 0);
 }
 
-/* torchrun's default is "none". */
-static bool has_run_id(const struct deployment *from)
-{
-    const char *id = from->getenv("TORCHELASTIC_RUN_ID");
-    return id && *id && strcmp(id, "none") != 0;
-}
-
 /* All ranks have the same elastic agent. With several nodes, each node's agent counts its own restarts. */
 static bool is_on_one_node(const struct deployment *from)
 {
@@ -61,7 +54,8 @@ void training_job_identity(const struct deployment *from, const char *job_id, ch
     if (given && *given) {
         add(text, "", given, strlen(given));
     } else {
-        if (has_run_id(from))
+        const char *run_id = from->getenv("TORCHELASTIC_RUN_ID");
+        if (run_id && *run_id && strcmp(run_id, "none") != 0) /* torchrun's default is "none" */
             add_variable(text, from, "TORCHELASTIC_RUN_ID");
         else if (is_on_one_node(from))
             add_log_folder(text, from);

@@ -38,14 +38,6 @@ static void format_threshold(uint64_t threshold, char text[THRESHOLD_MAX + 1])
         text[--length] = 0;
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* Reads up to 14 hexadecimal digits, to which missing trailing zeros are added; NO_VALUE: invalid. */
 static uint64_t parse_digits(const char *text, size_t length, size_t length_min)
 {

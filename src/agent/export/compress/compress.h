@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/buffers/chunk.h"
-#include "model/entries/zstd_entry.h"
+#include "model/entries/root_span_entry.h"
 #include "model/settings/settings.h"
 
 /* Memory of a compressor: the output buffer, most of which is never touched, and the codec's state.

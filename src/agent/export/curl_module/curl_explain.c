@@ -1,7 +1,6 @@
 #include "agent/export/curl_module/curl_explain.h"
 
 #include "base/files.h"
-#include "base/high_fd.h"
 #include "agent/export/curl_module/module_libc.h"
 
 #include <ctype.h>

@@ -1,6 +1,6 @@
 #include "agent/export/curl_module/curl_sockets.h"
 
-#include "base/high_fd.h"
+#include "base/files.h"
 
 #include <poll.h>
 #include <stddef.h>

@@ -293,19 +293,15 @@ static void begin_request(struct connection *connection, const struct transport_
 
 static enum status make_handles(struct connection *connection);
 
-/* If the host has closed our descriptors, the old handles leak: freeing them would close descriptors that now
- * belong to the host, and TLS would write a close_notify to them. */
-static bool ensure_handles(struct connection *connection)
-{
-    return curl_sockets_are_ours(connection->sockets) || make_handles(connection) == STATUS_OK;
-}
-
 static void connection_send(struct connection *connection, const struct transport_request *request,
                             struct transport_response *response)
 {
     struct curl_slist *headers;
     begin_request(connection, request, response);
-    if (!ensure_handles(connection) || !make_header_list(request, &headers)) {
+    /* If the host has closed our descriptors, the old handles leak: freeing them would close descriptors that
+     * now belong to the host, and TLS would write a close_notify to them. */
+    bool is_ready = curl_sockets_are_ours(connection->sockets) || make_handles(connection) == STATUS_OK;
+    if (!is_ready || !make_header_list(request, &headers)) {
         fail(connection, TRANSPORT_UNREACHABLE, "out of memory");
         return;
     }
@@ -399,20 +395,16 @@ static void set_tls(CURL *easy, const struct transport_options *options)
         curl_easy_setopt(easy, CURLOPT_SSLKEY, options->client_key_file);
 }
 
-/* libcurl 7.88 cannot reuse an HTTP/2 connection without TLS: "Error in the HTTP2 framing layer". */
-static bool may_keep_connections(bool prior_knowledge)
-{
-    unsigned version = curl_version_info(CURLVERSION_NOW)->version_num;
-    return !prior_knowledge || version < 0x075800 || version >= 0x080000;
-}
-
 static void set_http(CURL *easy, const struct transport_options *options)
 {
     /* 2TLS: ALPN with fallback to 1.1, and 1.1 without TLS. */
     bool prior_knowledge = options->http2 && strncasecmp(options->url, "http://", 7) == 0;
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION,
                      prior_knowledge ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE : CURL_HTTP_VERSION_2TLS);
-    curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, may_keep_connections(prior_knowledge) ? 0L : 1L);
+    /* libcurl 7.88 cannot reuse an HTTP/2 connection without TLS: "Error in the HTTP2 framing layer". */
+    unsigned version = curl_version_info(CURLVERSION_NOW)->version_num;
+    bool may_reuse = !prior_knowledge || version < 0x075800 || version >= 0x080000;
+    curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, may_reuse ? 0L : 1L);
 #if LIBCURL_VERSION_NUM >= 0x075500
     curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 #else

@@ -2,7 +2,7 @@
  *
  * Descriptors that they open are close-on-exec, so that programs executed by the host do not inherit them.
  * They are above descriptor 2, which may be free because the host has closed it. */
-#include "base/high_fd.h"
+#include "base/files.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -38,18 +38,16 @@ void operations_destroy(struct operations *operations)
     free(operations);
 }
 
-static bool matches(const struct operation *item, unsigned output, int http_status, const char *error)
-{
-    return item->output == output && item->http_status == http_status && strcmp(item->error, error) == 0;
-}
-
 /* NULL: out of memory. */
 static struct operation *find_locked(struct operations *operations, unsigned output,
                                      const struct delivery *delivery)
 {
-    for (uint32_t i = 0; i < operations->count; i++)
-        if (matches(&operations->items[i], output, delivery->http_status, delivery->error))
-            return &operations->items[i];
+    for (uint32_t i = 0; i < operations->count; i++) {
+        struct operation *item = &operations->items[i];
+        if (item->output == output && item->http_status == delivery->http_status &&
+            strcmp(item->error, delivery->error) == 0)
+            return item;
+    }
     if (operations->count == OPERATIONS_MAX)
         return &operations->items[OPERATIONS_MAX - 1];
     struct operation *made = &operations->items[operations->count];

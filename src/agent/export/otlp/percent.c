@@ -1,12 +1,6 @@
 #include "agent/export/otlp/percent.h"
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
+#include "base/trace_context.h"
 
 size_t percent_decode(char *to, size_t size, const char *from, size_t bytes)
 {

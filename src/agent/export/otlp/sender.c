@@ -60,11 +60,6 @@ struct sender {
     char name[256];                   /* the URL without credentials */
 };
 
-static struct sender *sender_of(struct output *output)
-{
-    return (struct sender *)output;
-}
-
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
@@ -319,7 +314,7 @@ static bool try_once(struct sender *sender, const struct request_body *body, uin
 void sender_deliver_body(struct output *output, const struct request_body *body, bool for_ever,
                          struct delivery *delivery)
 {
-    struct sender *sender = sender_of(output);
+    struct sender *sender = (struct sender *)output;
     uint64_t give_up_at_ns = NEVER_NS;
     if (!for_ever && sender->export_timeout_ns)
         give_up_at_ns = clock_monotonic_ns() + sender->export_timeout_ns;
@@ -345,7 +340,7 @@ void sender_deliver_body(struct output *output, const struct request_body *body,
 
 static void sender_deliver(struct output *output, struct batch *batch, struct delivery *delivery)
 {
-    struct sender *sender = sender_of(output);
+    struct sender *sender = (struct sender *)output;
     struct request_body body;
     if (sender->connection && packer_pack(&sender->packer, batch, &body))
         sender_deliver_body(output, &body, false, delivery);
@@ -355,7 +350,7 @@ static void sender_deliver(struct output *output, struct batch *batch, struct de
 
 static void sender_open(struct output *output)
 {
-    struct sender *sender = sender_of(output);
+    struct sender *sender = (struct sender *)output;
     struct error err;
     if (transport_load(sender->module_path, &sender->transport, &err) != STATUS_OK) {
         log_error("%s", err.text);
@@ -369,7 +364,7 @@ static void sender_open(struct output *output)
 
 static void sender_wake(struct output *output)
 {
-    struct sender *sender = sender_of(output);
+    struct sender *sender = (struct sender *)output;
     struct connection *connection = sender->connection;
     if (connection)
         sender->transport->connection_wake(connection);
@@ -377,7 +372,7 @@ static void sender_wake(struct output *output)
 
 static void sender_destroy(struct output *output)
 {
-    struct sender *sender = sender_of(output);
+    struct sender *sender = (struct sender *)output;
     if (sender->connection)
         sender->transport->connection_destroy(sender->connection);
     packer_deinit(&sender->packer);

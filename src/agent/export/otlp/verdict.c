@@ -186,16 +186,11 @@ static void read_grpc_ok(const struct transport_response *answer, struct verdict
         take_response(&response, verdict);
 }
 
-/* Also application/grpc+proto. */
-static bool type_is_grpc(const struct transport_response *answer)
-{
-    return strncasecmp(answer->content_type, "application/grpc", 16) == 0;
-}
-
 void verdict_grpc(const struct transport_response *answer, const char *encoding, struct verdict *verdict)
 {
     *verdict = (struct verdict){0};
-    if (answer->http_status == 200 && !answer->grpc_status[0] && type_is_grpc(answer)) {
+    bool is_grpc = strncasecmp(answer->content_type, "application/grpc", 16) == 0; /* also with "+proto" */
+    if (answer->http_status == 200 && !answer->grpc_status[0] && is_grpc) {
         /* The trailers are missing: for example, the server restarts, and libcurl 7.88 cancels the stream on
          * GOAWAY. Whether the spans were accepted is unknown. */
         verdict->kind = VERDICT_RETRY;

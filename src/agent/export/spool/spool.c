@@ -57,11 +57,6 @@ struct spool {
     uint8_t compression;
 };
 
-static struct spool *spool_of(struct output *output)
-{
-    return (struct spool *)output;
-}
-
 static bool is_empty(struct spool *spool)
 {
     return atomic_load(&spool->passed) >= atomic_load(&spool->written);
@@ -166,7 +161,7 @@ static void note_written(struct spool *spool)
 
 static void spool_deliver(struct output *output, struct batch *batch, struct delivery *delivery)
 {
-    struct spool *spool = spool_of(output);
+    struct spool *spool = (struct spool *)output;
     struct request_body body;
     struct error err = {""};
     if (!packer_pack(&spool->packer, batch, &body)) {
@@ -435,7 +430,7 @@ static void *run(void *argument)
 /* spool_open, spool_deliver and spool_finish run on the exporter's thread. */
 static void spool_open(struct output *output)
 {
-    struct spool *spool = spool_of(output);
+    struct spool *spool = (struct spool *)output;
     struct error err;
     int folder = spool_files_open_folder(spool->path, true, &err);
     if (folder < 0)
@@ -469,7 +464,7 @@ static void end_own(struct spool *spool)
 
 static void spool_finish(struct output *output)
 {
-    struct spool *spool = spool_of(output);
+    struct spool *spool = (struct spool *)output;
     atomic_store(&spool->is_finished, true);
     delivery_control_wake(spool->control);
     if (spool->has_thread)
@@ -480,13 +475,13 @@ static void spool_finish(struct output *output)
 
 static void spool_wake(struct output *output)
 {
-    struct spool *spool = spool_of(output);
+    struct spool *spool = (struct spool *)output;
     spool->sender->wake(spool->sender);
 }
 
 static bool spool_settle(struct output *output, uint64_t deadline_ns)
 {
-    struct spool *spool = spool_of(output);
+    struct spool *spool = (struct spool *)output;
     uint64_t written = atomic_load(&spool->written);
     bool in_time = true;
     pthread_mutex_lock(&spool->control->lock);
@@ -498,7 +493,7 @@ static bool spool_settle(struct output *output, uint64_t deadline_ns)
 
 static void spool_destroy(struct output *output)
 {
-    struct spool *spool = spool_of(output);
+    struct spool *spool = (struct spool *)output;
     if (spool->sender)
         spool->sender->destroy(spool->sender);
     packer_deinit(&spool->packer);

@@ -3,7 +3,7 @@
 
 #include "base/status.h"
 #include "agent/export/delivery/output.h"
-#include "model/entries/send_entry.h"
+#include "model/entries/root_span_entry.h"
 #include "model/settings/settings.h"
 
 /* A destination: the collector for one output's requests. */

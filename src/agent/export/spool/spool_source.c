@@ -97,12 +97,6 @@ static void count_missing(struct spool_source *source, uint64_t spans_written, u
     source->ledger.lost += spans_written - known;
 }
 
-static void remove_segment(struct spool_source *source, int folder)
-{
-    guarded_fd_close(&source->segment);
-    spool_files_remove_segment(folder, source->name, source->ledger.at.segment);
-}
-
 /* Opens the segment at the position, or else the next one that exists, and moves to its start. */
 static enum spool_turn open_segment(struct spool_source *source, int folder, const struct spool_end *end,
                                     uint64_t *damaged)
@@ -204,7 +198,8 @@ enum spool_turn spool_source_next(struct spool_source *source, int folder, const
                 count_missing(source, end->spans, damaged);
                 return SPOOL_NOTHING;
             }
-            remove_segment(source, folder);
+            guarded_fd_close(&source->segment);
+            spool_files_remove_segment(folder, source->name, at->segment);
             *at = (struct spool_position){SPOOL_SEGMENT_BYTES, at->segment + 1};
             break;
         }

@@ -98,9 +98,8 @@ static struct collector *probe_collector(const struct doctor *doctor,
     if (!doctor->api || (!collector->reach.is_connected && !collector->proxy_variable))
         return collector;
     const struct collector_query query = {doctor->api, exporter};
-    collector->has_answer =
-        probe_child_run(send_request, &query, &collector->answer, sizeof collector->answer, ANSWER_TIMEOUT_MS,
-                        collector->failure) == CHILD_OK;
+    collector->has_answer = probe_child_run(send_request, &query, &collector->answer,
+                                            sizeof collector->answer, ANSWER_TIMEOUT_MS, collector->failure);
     return collector;
 }
 
@@ -109,8 +108,7 @@ const struct collector *collector_next(struct doctor *doctor, size_t *index)
     while (*index < doctor->settings.output_count) {
         size_t i = (*index)++;
         const struct exporter_settings *exporter = &doctor->settings.outputs[i].exporter;
-        if ((exporter->kind != EXPORTER_OTLP_HTTP && exporter->kind != EXPORTER_OTLP_GRPC) ||
-            !exporter->endpoint)
+        if (!exporter_is_otlp(exporter) || !exporter->endpoint)
             continue;
         if (!doctor->collectors[i])
             doctor->collectors[i] = probe_collector(doctor, exporter);

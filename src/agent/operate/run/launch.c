@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log/log.h"
-#include "base/high_fd.h"
+#include "base/files.h"
 #include "cli/util/exit_code.h"
 
 #include <errno.h>
@@ -54,12 +54,6 @@ static int exec_error(int pipe_end)
     return got == (ssize_t)sizeof error ? error : 0;
 }
 
-/* Codes above 0 are from the kernel: a terminal sends such signals to the whole group. */
-static bool was_sent_to_us(const siginfo_t *info)
-{
-    return info->si_code <= 0;
-}
-
 /* Reaps every child: as process 1 of a container, we get the orphans of the program. True: the program has
  * ended. */
 static bool reap(pid_t pid, int *status)
@@ -92,7 +86,8 @@ static int wait_and_forward(pid_t pid, const sigset_t *awaited)
     while (!reap(pid, &status)) {
         siginfo_t info;
         int signal_number = sigtimedwait(awaited, &info, &second);
-        if (signal_number > 0 && signal_number != SIGCHLD && was_sent_to_us(&info))
+        /* Codes above 0 are from the kernel: a terminal sends such signals to the whole group. */
+        if (signal_number > 0 && signal_number != SIGCHLD && info.si_code <= 0)
             forward(pid, &info);
         else if (signal_number < 0 && errno != EAGAIN && errno != EINTR)
             nanosleep(&pause, NULL);

@@ -1,6 +1,5 @@
 #include "agent/core/resource/detect.h"
 
-#include "agent/core/resource/host_address.h"
 #include "support/under_qemu.h"
 
 #include <setjmp.h>

@@ -1,7 +1,6 @@
 #include "agent/core/resource/process_resource.h"
 
 #include "agent/core/resource/process_context.h"
-#include "agent/core/resource/published_context.h"
 #include "base/clock.h"
 #include "agent/capture/context/publish.h"
 #include "support/under_qemu.h"
