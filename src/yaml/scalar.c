@@ -30,13 +30,6 @@ bool scalar_parse_bool(const char *text, bool *value)
     return *value || is_one_of(text, no);
 }
 
-static const char *skip_digits(const char *at)
-{
-    while (*at >= '0' && *at <= '9')
-        at++;
-    return at;
-}
-
 static const char *skip_sign(const char *at)
 {
     return *at == '+' || *at == '-' ? at + 1 : at;
@@ -63,41 +56,17 @@ static bool is_special_float(const char *text)
     return is_one_of(text, nan_words) || is_one_of(skip_sign(text), inf_words);
 }
 
-static bool is_float(const char *text)
-{
-    if (is_special_float(text))
-        return true;
-    const char *at = skip_sign(text);
-    const char *end = skip_digits(at);
-    bool has_digits = end > at;
-    if (*end == '.') {
-        const char *fraction = end + 1;
-        end = skip_digits(fraction);
-        has_digits = has_digits || end > fraction;
-    }
-    if (!has_digits)
-        return false;
-    if (*end == 'e' || *end == 'E') {
-        at = skip_sign(end + 1);
-        end = skip_digits(at);
-        if (end == at)
-            return false;
-    }
-    return *end == '\0';
-}
-
 enum scalar_type scalar_type_of(const char *text)
 {
-    bool ignored;
+    bool truth;
+    double real;
     if (is_null(text))
         return SCALAR_NULL;
-    if (scalar_parse_bool(text, &ignored))
+    if (scalar_parse_bool(text, &truth))
         return SCALAR_BOOL;
     if (is_int(text))
         return SCALAR_INT;
-    if (is_float(text))
-        return SCALAR_FLOAT;
-    return SCALAR_STRING;
+    return scalar_parse_float(text, &real) ? SCALAR_FLOAT : SCALAR_STRING;
 }
 
 const char *scalar_type_name(enum scalar_type type)
@@ -144,8 +113,6 @@ bool scalar_parse_float(const char *text, double *value)
         *value = last == 'n' ? NAN : text[0] == '-' ? -INFINITY : INFINITY;
         return true;
     }
-    if (!is_float(text) && !is_int(text))
-        return false;
     uint64_t whole;
     if (text[0] == '0' && (text[1] == 'o' || text[1] == 'x')) {
         if (!scalar_parse_uint(text, &whole))
@@ -153,11 +120,12 @@ bool scalar_parse_float(const char *text, double *value)
         *value = (double)whole;
         return true;
     }
-    /* In a German locale, strtod() reads 0.5 as 0. */
-    locale_t c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    /* In a German locale, strtod() reads 0.5 as 0. In any, it reads words such as "nan". */
+    locale_t c_locale = all_in(text, "+-.0123456789eE") ? newlocale(LC_ALL_MASK, "C", (locale_t)0) : NULL;
     if (!c_locale)
         return false;
-    *value = strtod_l(text, NULL, c_locale);
+    char *end;
+    *value = strtod_l(text, &end, c_locale);
     freelocale(c_locale);
-    return true;
+    return end > text && !*end;
 }

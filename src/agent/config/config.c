@@ -5,7 +5,6 @@
 #include "agent/config/consistency.h"
 #include "agent/config/environment/environment.h"
 #include "agent/config/file/file_reader.h"
-#include "agent/config/environment/overrides.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,6 @@
 #include "agent/config/environment/environment.h"
 
+#include "base/files.h"
 #include "base/text/suggest.h"
 #include "agent/config/text/pairs.h"
 #include "model/semconv.h"
@@ -8,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 struct env_reader {
     const struct config_environment *environment;
@@ -169,16 +169,9 @@ static enum status read_exporters(struct env_reader *reader, enum signal signal)
 {
     struct exporter_words words = {.status = STATUS_OK};
     const char *at = environment_get(reader->environment, signals[signal].exporter_variable);
-    while (at && *at && words.status == STATUS_OK) {
-        at += strspn(at, " \t,");
-        size_t length = strcspn(at, ",");
-        size_t trimmed = length;
-        while (trimmed > 0 && (at[trimmed - 1] == ' ' || at[trimmed - 1] == '\t'))
-            trimmed--;
-        if (trimmed > 0)
-            take_exporter_word(reader, signal, at, trimmed, &words);
-        at += length;
-    }
+    size_t bytes;
+    for (const char *word; at && words.status == STATUS_OK && (word = text_next_word(&at, &bytes));)
+        take_exporter_word(reader, signal, word, bytes, &words);
     bool by_default = signal == SIGNAL_TRACES && reader->settings->output_count == 0 && !words.has_none;
     if (words.status == STATUS_OK && by_default)
         return add_otlp_output(reader, signal);
@@ -188,8 +181,8 @@ static enum status read_exporters(struct env_reader *reader, enum signal signal)
 static void warn_value(struct env_reader *reader, const struct setting *setting, const char *name,
                        const char *value)
 {
-    char expected[SETTING_TEXT_BYTES];
-    setting_expected(setting, expected);
+    char text[SETTING_TEXT_BYTES];
+    const char *expected = setting_expected(setting, text);
     if (setting->type == SETTING_ENDPOINT) /* the value may contain a password */
         config_error(reader->report, "%s: expected %s", name, expected);
     else
@@ -197,24 +190,12 @@ static void warn_value(struct env_reader *reader, const struct setting *setting,
                        expected, value, setting->default_text ? setting->default_text : "none");
 }
 
-char *absolute_path(const char *path)
-{
-    char *directory = path[0] == '/' ? NULL : getcwd(NULL, 0);
-    if (!directory)
-        return strdup(path);
-    char *joined = NULL;
-    if (asprintf(&joined, "%s/%s", directory, path) < 0)
-        joined = NULL;
-    free(directory);
-    return joined;
-}
-
 static enum status set_variable(struct env_reader *reader, const struct setting *setting, void *base,
                                 const char *value)
 {
     if (setting->type != SETTING_PATH)
         return setting_set(setting, base, value);
-    char *path = absolute_path(value);
+    char *path = files_absolute(value);
     enum status status = path ? setting_set(setting, base, path) : STATUS_NO_MEMORY;
     free(path);
     return status;
@@ -285,12 +266,9 @@ static enum status read_endpoint(struct env_reader *reader, const struct setting
     while (status == STATUS_OK && (output = next_output(reader, setting, output)))
         status = setting_set(setting, output, url);
     free(url);
-    if (status != STATUS_INVALID)
-        return status;
-    char expected[SETTING_TEXT_BYTES];
-    setting_expected(setting, expected);
-    config_error(reader->report, "%s: expected %s", name, expected);
-    return STATUS_OK;
+    if (status == STATUS_INVALID)
+        warn_value(reader, setting, name, value);
+    return status == STATUS_INVALID ? STATUS_OK : status;
 }
 
 static enum status read_headers(struct env_reader *reader, const struct setting *setting)

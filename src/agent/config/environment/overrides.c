@@ -1,6 +1,6 @@
-#include "agent/config/environment/overrides.h"
 
 #include "agent/config/environment/environment.h"
+#include "base/files.h"
 #include "base/text/suggest.h"
 #include "agent/config/text/pairs.h"
 #include "model/semconv.h"
@@ -32,15 +32,10 @@ static enum status replace_outputs(struct settings *settings, enum exporter_kind
     return STATUS_OK;
 }
 
-static bool is_otlp(const struct output_settings *output)
-{
-    return output->exporter.kind == EXPORTER_OTLP_HTTP || output->exporter.kind == EXPORTER_OTLP_GRPC;
-}
-
 static enum status need_otlp(struct settings *settings)
 {
     for (size_t i = 0; i < settings->output_count; i++) {
-        if (is_otlp(&settings->outputs[i]))
+        if (exporter_is_otlp(&settings->outputs[i].exporter))
             return STATUS_OK;
     }
     return replace_outputs(settings, EXPORTER_OTLP_HTTP);
@@ -52,7 +47,7 @@ static enum status set_output_file(struct overrides *o, const char *path)
     if (status != STATUS_OK || strcmp(path, "-") == 0)
         return status;
     char **endpoint = &o->settings->outputs[0].exporter.endpoint;
-    *endpoint = absolute_path(path);
+    *endpoint = files_absolute(path);
     return *endpoint ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
@@ -100,7 +95,7 @@ static enum status set_protocol(struct overrides *o, const char *value)
     enum status status = need_otlp(o->settings);
     for (size_t i = 0; i < o->settings->output_count && status == STATUS_OK; i++) {
         struct output_settings *output = &o->settings->outputs[i];
-        if (!is_otlp(output))
+        if (!exporter_is_otlp(&output->exporter))
             continue;
         status = switch_kind(o, output, kind);
         output->exporter.encoding = encoding;
@@ -116,7 +111,7 @@ static enum status set_metrics_endpoint(struct settings *settings, const char *v
     const struct setting *setting =
         setting_find(is_http ? "meter_provider.readers[].periodic.exporter.otlp_http.endpoint"
                              : "meter_provider.readers[].periodic.exporter.otlp_grpc.endpoint");
-    if (!settings->metrics.is_on || !is_otlp(output) ||
+    if (!settings->metrics.is_on || !exporter_is_otlp(&output->exporter) ||
         strcmp(output->exporter.endpoint, setting->default_text) != 0 ||
         endpoint_has_path(value, SIGNAL_TRACES))
         return STATUS_OK;
@@ -132,7 +127,7 @@ static enum status set_url(struct overrides *o, const char *value)
     enum status status = need_otlp(o->settings);
     for (size_t i = 0; i < o->settings->output_count && status == STATUS_OK; i++) {
         struct output_settings *output = &o->settings->outputs[i];
-        if (!is_otlp(output))
+        if (!exporter_is_otlp(&output->exporter))
             continue;
         bool is_http = output->exporter.kind == EXPORTER_OTLP_HTTP;
         const struct setting *setting = endpoint_of(output->exporter.kind);
@@ -168,7 +163,7 @@ static enum status set_compression(struct overrides *o, const char *value)
 {
     const struct setting *setting = setting_find(BATCH ".exporter.otlp_http.compression");
     for (size_t i = 0; i < o->settings->output_count; i++) {
-        if (is_otlp(&o->settings->outputs[i]) &&
+        if (exporter_is_otlp(&o->settings->outputs[i].exporter) &&
             setting_set(setting, &o->settings->outputs[i], value) != STATUS_OK) {
             config_error(o->report, "%s: compression: expected none, gzip or zstd, not \"%.40s\"", o->source,
                          value);

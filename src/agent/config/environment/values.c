@@ -1,7 +1,6 @@
-#include "agent/config/environment/values.h"
+#include "agent/config/environment/environment.h"
 
 #include "base/text/suggest.h"
-#include "agent/config/table/settings_table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 #include "agent/config/file/file_reader.h"
 
 #include "base/text/suggest.h"
-#include "agent/config/file/schema.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 #include "agent/config/file/file_reader.h"
 
 #include "base/text/suggest.h"
-#include "agent/config/file/schema.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -80,12 +79,6 @@ static bool is_text(const struct setting *setting)
            setting->type == SETTING_ENDPOINT;
 }
 
-/* The value of a variable may look like a number: ${VERSION} is 1.10.2 today and 1.11 tomorrow. */
-static bool has_right_type(const struct setting *setting, const struct node *node)
-{
-    return setting_accepts(setting, node->type) || (is_text(setting) && node->is_substituted);
-}
-
 static void wrong_type(struct file_reader *reader, const struct node_place *place,
                        const struct setting *setting, const struct node *node)
 {
@@ -136,11 +129,11 @@ void read_setting(struct file_reader *reader, const struct node_place *place, co
     }
     if (node->kind != NODE_SCALAR) {
         char expected[SETTING_TEXT_BYTES];
-        setting_expected(setting, expected);
-        reader_expected(reader, place, expected, node);
+        reader_expected(reader, place, setting_expected(setting, expected), node);
         return;
     }
-    if (!has_right_type(setting, node)) {
+    /* The value of a variable may look like a number: ${VERSION} is 1.10.2 today and 1.11 tomorrow. */
+    if (!setting_accepts(setting, node->type) && !(is_text(setting) && node->is_substituted)) {
         wrong_type(reader, place, setting, node);
         return;
     }

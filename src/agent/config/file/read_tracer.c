@@ -1,7 +1,6 @@
 #include "agent/config/file/file_reader.h"
 
 #include "agent/config/text/pairs.h"
-#include "agent/config/file/schema.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -64,14 +63,6 @@ struct sampler {
 };
 
 static const struct sampler default_sampler = {SAMPLER_ALWAYS_ON, 1.0, true};
-
-/* Samplers nest, but the tables have only the first level. */
-static struct node_place sampler_place(const struct node_place *place)
-{
-    struct node_place at = *place;
-    snprintf(at.path, sizeof at.path, "%s", SAMPLER_PATH);
-    return at;
-}
 
 static void read_ratio(struct file_reader *reader, const struct node_place *place, const struct node *node,
                        struct sampler *sampler)
@@ -139,7 +130,8 @@ static void read_sampler(struct file_reader *reader, const struct node_place *wh
         "cuspan does not have this sampler: using parent_based with root always_on";
     if (node_is_null(node))
         return;
-    struct node_place place = sampler_place(where);
+    struct node_place place = *where;
+    snprintf(place.path, sizeof place.path, "%s", SAMPLER_PATH); /* the tables have only the first level */
     const struct item *choice =
         read_choice(reader, &place, node, "always_on, always_off, trace_id_ratio_based or parent_based");
     if (!choice)
@@ -174,14 +166,6 @@ static void read_top_sampler(struct file_reader *reader, const struct node_place
     reader->settings->sampler_parent_based = sampler.is_parent_based;
 }
 
-static void read_id_generator(struct file_reader *reader, const struct node_place *place,
-                              const struct node *node)
-{
-    bool is_random = node->kind == NODE_MAP && node->count == 1 && strcmp(node->items->key, "random") == 0;
-    if (!is_random && !node_is_null(node))
-        reader_warning(reader, place, "not supported: cuspan generates random IDs");
-}
-
 void read_tracer_provider(struct file_reader *reader, const struct node_place *place, const struct node *node)
 {
     if (!reader_takes(reader, place, node, NODE_MAP, "a mapping with the key processors"))
@@ -190,13 +174,15 @@ void read_tracer_provider(struct file_reader *reader, const struct node_place *p
         reader_error(reader, place, "processors is missing: expected a list with at least one processor");
     for (const struct item *item = node->items; item; item = item->next) {
         struct node_place at = place_of_item(place, item);
+        const struct node *value = item->value;
         if (strcmp(item->key, "processors") == 0)
             read_processors(reader, &at, item->value);
         else if (strcmp(item->key, "sampler") == 0)
             read_top_sampler(reader, &at, item->value);
-        else if (strcmp(item->key, "id_generator") == 0)
-            read_id_generator(reader, &at, item->value);
-        else
+        else if (strcmp(item->key, "id_generator") != 0)
             read_item(reader, place, item);
+        else if (!node_is_null(value) &&
+                 (value->kind != NODE_MAP || value->count != 1 || strcmp(value->items->key, "random") != 0))
+            reader_warning(reader, &at, "not supported: cuspan generates random IDs");
     }
 }

@@ -1,4 +1,4 @@
-#include "agent/config/file/schema.h"
+#include "agent/config/file/file_reader.h"
 
 #include "agent/config/table/settings_table.h"
 

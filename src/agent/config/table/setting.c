@@ -1,5 +1,7 @@
 #include "agent/config/table/settings_table.h"
 
+#include "agent/config/text/pairs.h"
+
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -48,7 +50,7 @@ static void expected_words(const struct setting *setting, char text[SETTING_TEXT
     }
 }
 
-void setting_expected(const struct setting *setting, char text[SETTING_TEXT_BYTES])
+const char *setting_expected(const struct setting *setting, char text[SETTING_TEXT_BYTES])
 {
     static const char *const texts[] = {
         [SETTING_BOOL] = "true or false",
@@ -72,6 +74,7 @@ void setting_expected(const struct setting *setting, char text[SETTING_TEXT_BYTE
         snprintf(text, SETTING_TEXT_BYTES, "http://HOST:PORT, https://HOST:PORT or HOST:PORT");
     else
         snprintf(text, SETTING_TEXT_BYTES, "%s", texts[type]);
+    return text;
 }
 
 bool setting_accepts(const struct setting *setting, enum scalar_type type)
@@ -153,14 +156,7 @@ static enum status set_text(char **field, const char *text)
 
 static bool is_port(const char *at, size_t length)
 {
-    uint64_t port = 0;
-    if (length == 0 || length > 5)
-        return false;
-    for (size_t i = 0; i < length; i++) {
-        if (at[i] < '0' || at[i] > '9')
-            return false;
-        port = port * 10 + (uint64_t)(at[i] - '0');
-    }
+    unsigned long port = length <= 5 && strspn(at, "0123456789") == length ? strtoul(at, NULL, 10) : 0;
     return port >= 1 && port <= 65535;
 }
 
@@ -223,16 +219,9 @@ static enum status set_patterns(struct pattern_list *list, const char *text)
     if (strcmp(text, "[]") == 0)
         return STATUS_OK;
     enum status status = STATUS_OK;
-    while (*text && status == STATUS_OK) {
-        text += strspn(text, " \t");
-        size_t length = strcspn(text, ",");
-        size_t trimmed = length;
-        while (trimmed > 0 && (text[trimmed - 1] == ' ' || text[trimmed - 1] == '\t'))
-            trimmed--;
-        if (trimmed > 0)
-            status = patterns_add(list, text, trimmed);
-        text += length + (text[length] == ',');
-    }
+    size_t bytes;
+    for (const char *word; status == STATUS_OK && (word = text_next_word(&text, &bytes));)
+        status = patterns_add(list, word, bytes);
     return status;
 }
 

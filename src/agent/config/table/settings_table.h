@@ -79,7 +79,7 @@ bool setting_is_own(const struct setting *setting);
 void setting_own_variable(const struct setting *setting, char name[SETTING_NAME_BYTES]);
 
 /* The accepted values in words: "an integer from 1 to 100". */
-void setting_expected(const struct setting *setting, char text[SETTING_TEXT_BYTES]);
+const char *setting_expected(const struct setting *setting, char text[SETTING_TEXT_BYTES]);
 /* Whether the setting accepts YAML scalars of this type. */
 bool setting_accepts(const struct setting *setting, enum scalar_type type);
 

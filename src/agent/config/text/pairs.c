@@ -1,21 +1,13 @@
 #include "agent/config/text/pairs.h"
 
 #include "base/text/utf8.h"
+#include "base/trace_context.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #define BLANKS " \t\r\n"
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
 
 /* In place. False: a '%' without two hex digits after it, or a NUL. */
 static bool percent_decode(char *text)
@@ -44,6 +36,17 @@ char *text_trim(char *text, const char *blanks)
     while (length > 0 && strchr(blanks, text[length - 1]))
         text[--length] = '\0';
     return text;
+}
+
+const char *text_next_word(const char **list, size_t *bytes)
+{
+    const char *word = *list + strspn(*list, " \t,");
+    size_t length = strcspn(word, ",");
+    *list = word + length;
+    while (length > 0 && (word[length - 1] == ' ' || word[length - 1] == '\t'))
+        length--;
+    *bytes = length;
+    return length > 0 ? word : NULL;
 }
 
 struct pair {
@@ -124,14 +127,9 @@ enum status pairs_to_resource(const char *text, struct resource *resource, struc
 /* A token of RFC 9110. */
 static bool is_header_name(const char *name)
 {
-    static const char more[] = "!#$%&'*+-.^_`|~";
-    for (const char *at = name; *at; at++) {
-        bool is_alnum =
-            (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9');
-        if (!is_alnum && !strchr(more, *at))
-            return false;
-    }
-    return name[0] != '\0';
+    static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                  "!#$%&'*+-.^_`|~";
+    return name[0] && name[strspn(name, allowed)] == '\0';
 }
 
 static bool is_header_value(const char *value)

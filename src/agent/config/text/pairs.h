@@ -19,3 +19,6 @@ enum status pairs_to_headers(const char *text, struct exporter_settings *exporte
 /* Sets or replaces a header. INVALID: the name or the value is not allowed in HTTP. */
 enum status header_set(struct exporter_settings *exporter, const char *name, const char *value,
                        struct error *err) MUST_CHECK;
+
+/* The next word of a list with commas, without blanks around it; empty ones are skipped. NULL: the end. */
+const char *text_next_word(const char **list, size_t *bytes);
