@@ -155,17 +155,12 @@ int files_open_append(const char *path, const char **problem)
     return descriptor;
 }
 
-/* A device, a pipe, or /dev/stdout. */
-static bool is_stream(const char *path)
-{
-    struct stat facts;
-    return strncmp(path, "/dev/", 5) == 0 ||
-           (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode));
-}
-
 int files_create(const char *path)
 {
-    if (is_stream(path))
+    struct stat facts;
+    bool is_stream = strncmp(path, "/dev/", 5) == 0 || /* a device, a pipe, or /dev/stdout */
+                     (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode));
+    if (is_stream)
         return files_open(path, O_WRONLY);
     if (unlink(path) != 0 && errno != ENOENT)
         return -1;

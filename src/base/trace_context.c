@@ -110,27 +110,19 @@ static bool is_value(const char *text, size_t length)
     return length > 0 && length <= VALUE_BYTES_MAX;
 }
 
-static bool is_member(const struct trace_state_member *member)
-{
-    return member->key_length < member->length && is_key(member->text, member->key_length) &&
-           is_value(member->text + member->key_length + 1, member->length - member->key_length - 1);
-}
-
-static bool has_same_key(const struct trace_state_member *a, const struct trace_state_member *b)
-{
-    return a->key_length == b->key_length && memcmp(a->text, b->text, a->key_length) == 0;
-}
-
 /* As the specification requires, one invalid member discards the whole tracestate. */
 static bool is_acceptable_tracestate(const char *text)
 {
     struct trace_state_member members[TRACE_STATE_MEMBERS_MAX + 1];
     unsigned count = 0;
     while (trace_state_next(&text, &members[count])) {
-        if (count == TRACE_STATE_MEMBERS_MAX || !is_member(&members[count]))
+        const struct trace_state_member *member = &members[count];
+        size_t key = member->key_length;
+        if (count == TRACE_STATE_MEMBERS_MAX || key >= member->length || !is_key(member->text, key) ||
+            !is_value(member->text + key + 1, member->length - key - 1))
             return false;
         for (unsigned i = 0; i < count; i++)
-            if (has_same_key(&members[i], &members[count]))
+            if (members[i].key_length == key && memcmp(members[i].text, member->text, key) == 0)
                 return false;
         count++;
     }

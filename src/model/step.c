@@ -78,16 +78,12 @@ bool step_is_sampled(const struct step_rules *rules, int64_t number, uint8_t kin
     return step_is_certain(rules, number) || randomness_of(rules, number) >= rules->threshold;
 }
 
-/* Counts up by 1 from one sampled step to the next one, on average. */
-static uint64_t turn_of(const struct step_rules *rules, int64_t number)
-{
-    uint64_t ratio = (1ull << STEP_RANDOMNESS_BITS) - rules->threshold;
-    return (uint64_t)((unsigned __int128)(uint64_t)number * ratio >> STEP_RANDOMNESS_BITS);
-}
-
 struct step_share step_share_of(const struct step_rules *rules, int64_t number)
 {
-    uint64_t world = (uint64_t)rules->world_size, rank = (uint64_t)rules->rank, turn = turn_of(rules, number);
+    uint64_t world = (uint64_t)rules->world_size, rank = (uint64_t)rules->rank;
+    uint64_t ratio = (1ull << STEP_RANDOMNESS_BITS) - rules->threshold;
+    /* Counts up by 1 from one sampled step to the next one, on average. */
+    uint64_t turn = (uint64_t)((unsigned __int128)(uint64_t)number * ratio >> STEP_RANDOMNESS_BITS);
     if (!rules->spans_max || rules->world_size < 2 || rules->rank < 0)
         return (struct step_share){.takes_part = true};
     struct step_share share = {.is_full_turn = turn % world == rank};

@@ -16,12 +16,6 @@ static bool is_one_of(const char *text, const char *const *words)
     return false;
 }
 
-static bool is_null(const char *text)
-{
-    static const char *const words[] = {"", "~", "null", "Null", "NULL", NULL};
-    return is_one_of(text, words);
-}
-
 bool scalar_parse_bool(const char *text, bool *value)
 {
     static const char *const yes[] = {"true", "True", "TRUE", NULL};
@@ -58,9 +52,10 @@ static bool is_special_float(const char *text)
 
 enum scalar_type scalar_type_of(const char *text)
 {
+    static const char *const nothing[] = {"", "~", "null", "Null", "NULL", NULL};
     bool truth;
     double real;
-    if (is_null(text))
+    if (is_one_of(text, nothing))
         return SCALAR_NULL;
     if (scalar_parse_bool(text, &truth))
         return SCALAR_BOOL;

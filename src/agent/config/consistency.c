@@ -293,14 +293,6 @@ static void check_counters(const struct settings *settings, struct config_report
 #define QUEUE_SAMPLES    65536 /* of eight full profiles */
 #define ENDPOINT_SETTING "tracer_provider.processors[].batch.exporter.otlp_http.endpoint"
 
-static const struct output_settings *find_http(const struct settings *settings)
-{
-    for (size_t i = 0; i < settings->output_count; i++)
-        if (settings->outputs[i].exporter.kind == EXPORTER_OTLP_HTTP)
-            return &settings->outputs[i];
-    return NULL;
-}
-
 /* Bytes of "https://host:port". */
 static size_t server_bytes(const char *url)
 {
@@ -352,21 +344,14 @@ static enum status fill_profiles(struct settings *settings, const struct output_
                                                          : STATUS_OK;
 }
 
-static enum status disable_profiles(struct settings *settings, struct config_report *report)
-{
-    settings->profiles.enabled = false;
-    config_warning(report,
-                   "%s: distribution.cuspan.profiles: no endpoint for profiles, so none are sent: set "
-                   "profiles.endpoint, or send spans by OTLP/HTTP to a URL that ends in /v1/traces",
-                   report->source);
-    return STATUS_OK;
-}
-
 /* The output of profiles: made from profiles.endpoint and from the exporter of spans. Disables profiles with
  * a warning if they have no endpoint. */
 static enum status make_profiles_output(struct settings *settings, struct config_report *report)
 {
-    const struct output_settings *spans = find_http(settings);
+    const struct output_settings *spans = NULL; /* sent by HTTP */
+    for (size_t i = 0; i < settings->output_count && !spans; i++)
+        if (settings->outputs[i].exporter.kind == EXPORTER_OTLP_HTTP)
+            spans = &settings->outputs[i];
     settings->profiles.enabled &= !settings->record_file;
     if (!settings->profiles.enabled)
         return STATUS_OK;
@@ -375,8 +360,14 @@ static enum status make_profiles_output(struct settings *settings, struct config
         url = strdup(settings->profiles.endpoint);
     else if (spans)
         url = endpoint_of_profiles(spans->exporter.endpoint);
-    if (!url)
-        return disable_profiles(settings, report);
+    if (!url) {
+        settings->profiles.enabled = false;
+        config_warning(report,
+                       "%s: distribution.cuspan.profiles: no endpoint for profiles, so none are sent: set "
+                       "profiles.endpoint, or send spans by OTLP/HTTP to a URL that ends in /v1/traces",
+                       report->source);
+        return STATUS_OK;
+    }
     enum status status = output_init(&settings->profiles.output, SIGNAL_PROFILES, EXPORTER_OTLP_HTTP);
     if (status == STATUS_OK)
         status = fill_profiles(settings, spans, url);

@@ -1,5 +1,6 @@
 #include "agent/config/config.h"
 
+#include "base/text/json_writer.h"
 #include "base/text/sanitize.h"
 #include "agent/config/table/settings_table.h"
 
@@ -154,16 +155,8 @@ static void print_number(double value, FILE *out)
 
 static void print_string(const char *text, FILE *out)
 {
-    fputc('"', out);
-    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
-        if (*at == '"' || *at == '\\')
-            fprintf(out, "\\%c", *at);
-        else if (*at < 0x20 || *at == 0x7f)
-            fprintf(out, "\\x%02x", *at);
-        else
-            fputc(*at, out);
-    }
-    fputc('"', out);
+    struct json_writer json = JSON_WRITER(out);
+    json_write_text(&json, NULL, text);
 }
 
 static void print_endpoint(const char *url, FILE *out)

@@ -93,11 +93,8 @@ struct output_fates counter_output_get(unsigned output)
 
 void counters_reset(void)
 {
-    for (unsigned i = 0; i < OUTPUT_NUMBERS; i++) {
-        atomic_store_explicit(&outputs[i].delivered, 0, memory_order_relaxed);
-        atomic_store_explicit(&outputs[i].lost, 0, memory_order_relaxed);
-        atomic_store_explicit(&outputs[i].spooled, 0, memory_order_relaxed);
-    }
+    for (unsigned i = 0; i < OUTPUT_NUMBERS; i++)
+        outputs[i].delivered = outputs[i].lost = outputs[i].spooled = 0;
     for (enum counter i = 0; i < COUNTER_COUNT; i++)
         atomic_store_explicit(&counter_values[i], 0, memory_order_relaxed);
 }

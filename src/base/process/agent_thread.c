@@ -15,11 +15,6 @@ struct beginning {
     void *argument;
 };
 
-static bool is_real_time(int policy)
-{
-    return policy != SCHED_OTHER && policy != SCHED_BATCH && policy != SCHED_IDLE;
-}
-
 /* Failures are ignored: a seccomp filter may forbid these calls, and a thread on the wrong processors is
  * better than none. The kernel limits the mask to the process's cpuset. */
 static void leave_inheritance(void)
@@ -28,7 +23,8 @@ static void leave_inheritance(void)
     cpu_set_t all;
     memset(&all, 0xff, sizeof all);
     sched_setaffinity(0, sizeof all, &all);
-    if (is_real_time(sched_getscheduler(0) & ~SCHED_RESET_ON_FORK))
+    int policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
+    if (policy != SCHED_OTHER && policy != SCHED_BATCH && policy != SCHED_IDLE) /* but of real time */
         sched_setscheduler(0, SCHED_OTHER, &none);
 }
 

@@ -45,13 +45,6 @@ char *sanitize_line(char *to, size_t size, const char *from, size_t bytes)
     return sanitize_secrets(to);
 }
 
-/* Whether a port is followed by punctuation, as in "http://collector:4318, which" or in CUSPAN_SET. */
-static bool is_port_in_text(const char *text)
-{
-    size_t digits = strspn(text, "0123456789");
-    return digits > 0 && digits <= 5 && text[digits] && strchr(",;)]", text[digits]);
-}
-
 /* Whether the authority of a URL ends before `end` as one does: without a port, or with one. */
 static bool is_host(const char *host, const char *end)
 {
@@ -90,7 +83,11 @@ static char *find_rest_of_password(char *host, const char *end, size_t *bytes)
     size_t authority = strcspn(host, "/?#");
     const char *host_end = host + authority < end ? host + authority : end;
     char *colon = memrchr(host, ':', (size_t)(host_end - host));
-    if (is_host(host, host_end) || strncmp(colon, ":PORT", 5) == 0 || is_port_in_text(colon + 1))
+    if (is_host(host, host_end) || strncmp(colon, ":PORT", 5) == 0)
+        return NULL;
+    /* A port may be followed by punctuation, as in "http://collector:4318, which" or in CUSPAN_SET. */
+    size_t digits = strspn(colon + 1, "0123456789");
+    if (digits > 0 && digits <= 5 && colon[1 + digits] && strchr(",;)]", colon[1 + digits]))
         return NULL;
     *bytes = (size_t)(host_end - colon - 1);
     return colon + 1;
