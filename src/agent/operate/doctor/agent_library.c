@@ -1,7 +1,6 @@
 #include "agent/operate/doctor/agent_library.h"
 
 #include "agent/operate/doctor/doctor_facts.h"
-#include "agent/operate/doctor/probe_child.h"
 #include "cli/util/xalloc.h"
 
 #include <dlfcn.h>

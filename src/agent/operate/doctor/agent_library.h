@@ -20,7 +20,5 @@ void library_probe(const char *path, struct library_facts *facts);
  * `path` does not exist. */
 char *library_unreadable(const char *path);
 
-#include "agent/operate/doctor/doctor.h"
-
 /* Adds a line for each libcuspan.so beside a `cuspan` in PATH or in a usual place, except this program's. */
 void library_report_others(struct doctor *doctor);

@@ -1,7 +1,6 @@
 #include "agent/operate/doctor/collector.h"
 
 #include "base/text/sanitize.h"
-#include "agent/operate/doctor/probe_child.h"
 #include "agent/operate/doctor/doctor_facts.h"
 #include "cli/util/xalloc.h"
 

@@ -20,3 +20,9 @@ const char *doctor_facts_container(const struct doctor *doctor);
 unsigned doctor_facts_processors(const struct doctor *doctor, double *quota);
 /* Searches PATH for a program, like execvp; allocated, or NULL with errno. */
 char *doctor_facts_program(const char *name);
+
+/* Runs a query in a child process. Loading a driver, a CUPTI or a resolver may crash, hang, or leave threads
+ * behind. Calls work(query, answer) in a child without output, and copies the `bytes` of `answer` back. If
+ * false, `answer` is zeroed and `failure` (64 bytes) says what happened to the child. */
+bool probe_child_run(void (*work)(const void *query, void *answer), const void *query, void *answer,
+                     size_t bytes, unsigned timeout_ms, char failure[64]);

@@ -1,6 +1,6 @@
 #include "agent/operate/doctor/driver_facts.h"
 
-#include "agent/operate/doctor/probe_child.h"
+#include "agent/operate/doctor/doctor_facts.h"
 #include "cli/util/xalloc.h"
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-#include "agent/operate/doctor/probe_child.h"
+#include "agent/operate/doctor/doctor_facts.h"
 
 #include "base/files.h"
 #include "base/clock.h"

@@ -1,7 +1,7 @@
-#include "agent/operate/doctor/reach.h"
+#include "agent/operate/doctor/collector.h"
 
 #include "base/clock.h"
-#include "agent/operate/doctor/probe_child.h"
+#include "agent/operate/doctor/doctor_facts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -96,14 +96,6 @@ static bool is_settings_frame(const char *answer, size_t got)
     return got >= 9 && answer[0] == 0 && answer[3] == 4 && memcmp(answer + 5, "\0\0\0\0", 4) == 0;
 }
 
-/* Go servers report a missing TLS handshake in plain HTTP. */
-static bool requires_tls(const char *answer, size_t got)
-{
-    return (got >= 2 && answer[0] == 0x15 && answer[1] == 0x03) ||
-           memmem(answer, got, "HTTPS server", strlen("HTTPS server")) != NULL ||
-           memmem(answer, got, "HTTPS port", strlen("HTTPS port")) != NULL;
-}
-
 /* A ClientHello of TLS 1.2 with one cipher: a TLS server responds with a handshake record or an alert. */
 static bool responds_to_tls(const struct addrinfo *list)
 {
@@ -127,7 +119,10 @@ static void detect_protocol(const struct addrinfo *list, const struct query *inp
                  input->path, input->host);
     size_t got = exchange(list, request, (size_t)len, answer, sizeof answer - 1);
     answer[got] = '\0';
-    if (requires_tls(answer, got))
+    /* Go servers report a missing TLS handshake in plain HTTP. */
+    if ((got >= 2 && answer[0] == 0x15 && answer[1] == 0x03) ||
+        memmem(answer, got, "HTTPS server", strlen("HTTPS server")) ||
+        memmem(answer, got, "HTTPS port", strlen("HTTPS port")))
         reach->protocol = PROTOCOL_TLS;
     else if (got >= 7 && memcmp(answer, "HTTP/1.", 7) == 0)
         reach->protocol = PROTOCOL_HTTP1;

@@ -274,13 +274,6 @@ static void print_recordings(const struct outcome *outcome, FILE *out)
         fprintf(out, "cuspan: and %zu more recordings\n", outcome->recording_count - OUTCOME_FILES_MAX);
 }
 
-/* Whether the agents were to make spans: there is no output for them, or no such process. */
-static bool makes_spans(const struct outcome *outcome)
-{
-    bool has_other_outputs = outcome->output_count > 0 && !has_outputs_of(outcome, &outcome_spans);
-    return outcome->recording_count < outcome->processes && !has_other_outputs;
-}
-
 /* `is_shortfall`: without deliveries. */
 static void print_all(const struct outcome *outcome, const struct launched *launched, bool is_shortfall,
                       FILE *out)
@@ -292,7 +285,9 @@ static void print_all(const struct outcome *outcome, const struct launched *laun
     if (outcome->unreadable)
         fprintf(out, "cuspan: %zu reports could not be read\n", outcome->unreadable);
     print_recordings(outcome, out);
-    if (outcome->spans == 0 && makes_spans(outcome))
+    /* Whether the agents were to make spans: there may be no output for them, or no such process. */
+    bool has_other_outputs = outcome->output_count > 0 && !has_outputs_of(outcome, &outcome_spans);
+    if (outcome->spans == 0 && outcome->recording_count < outcome->processes && !has_other_outputs)
         print_no_spans(outcome, out);
     if (!is_shortfall)
         print_deliveries(outcome, out);

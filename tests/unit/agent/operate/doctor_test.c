@@ -1,4 +1,4 @@
-#include "agent/operate/doctor/probe_child.h"
+#include "agent/operate/doctor/doctor_facts.h"
 #include "agent/operate/doctor/collector.h"
 #include "agent/operate/doctor/doctor.h"
 #include "agent/operate/doctor/elf.h"

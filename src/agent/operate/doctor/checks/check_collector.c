@@ -9,11 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool is_local(const char *host)
-{
-    return strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0;
-}
-
 /* Calls `check` for each network output, or reports that there is none. */
 static void for_each_collector(struct doctor *doctor,
                                void (*check)(struct doctor *, const struct collector *))
@@ -79,17 +74,20 @@ static void check_host(struct doctor *doctor, const struct collector *collector)
 
 static void suggest_port_fix(struct doctor *doctor, const struct collector *collector)
 {
-    if (is_local(collector->host) && doctor_facts_container(doctor))
+    const char *host = collector->host;
+    bool is_local =
+        strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0;
+    if (is_local && doctor_facts_container(doctor))
         doctor_fix(doctor,
                    "in a container, %s is the container itself; use the collector's service name, or "
                    "host.docker.internal",
-                   collector->host);
+                   host);
     else if (collector->reach.connect_errno == ECONNREFUSED)
         doctor_fix(doctor,
                    "start the collector, or correct the port (4318 for OTLP/HTTP, 4317 for OTLP/gRPC); to "
                    "try Jaeger: docker run -p 4318:4318 -p 16686:16686 jaegertracing/jaeger");
     else
-        doctor_fix(doctor, "check for a firewall or a network policy that blocks %s port %s", collector->host,
+        doctor_fix(doctor, "check for a firewall or a network policy that blocks %s port %s", host,
                    collector->port);
 }
 
@@ -233,13 +231,6 @@ static void report_no_response(struct doctor *doctor, const struct collector *co
                    is_tls_error(error) ? "TLS" : "port and protocol");
 }
 
-static const char *connect_error(const struct reach *reach)
-{
-    if (!reach->is_complete)
-        return reach->failure;
-    return reach->resolve_error != 0 ? gai_strerror(reach->resolve_error) : strerror(reach->connect_errno);
-}
-
 static void check_answer(struct doctor *doctor, const struct collector *collector)
 {
     const struct doctor_answer *answer = &collector->answer;
@@ -248,8 +239,11 @@ static void check_answer(struct doctor *doctor, const struct collector *collecto
         doctor_result(doctor, RESULT_UNKNOWN,
                       "cannot send a request without libcuspan.so (injection.library)");
     } else if (!collector->reach.is_connected && !collector->proxy_variable) {
+        const struct reach *reach = &collector->reach;
         doctor_result(doctor, RESULT_UNKNOWN, "%s: no connection: %s", collector->url,
-                      connect_error(&collector->reach));
+                      !reach->is_complete    ? reach->failure
+                      : reach->resolve_error ? gai_strerror(reach->resolve_error)
+                                             : strerror(reach->connect_errno));
     } else if (!collector->has_answer || !answer->is_answered) {
         report_no_response(doctor, collector);
     } else if (answer->is_accepted) {

@@ -1,5 +1,4 @@
 #include "agent/operate/doctor/checks.h"
-#include "agent/operate/doctor/probe_child.h"
 #include "agent/operate/doctor/driver_facts.h"
 #include "agent/operate/doctor/doctor_facts.h"
 #include "cli/util/xalloc.h"

@@ -59,18 +59,12 @@ static bool module_version(const char *text, char *version, size_t size)
     return false;
 }
 
-/* "580.159.04" of ".../libcuda.so.580.159.04", or NULL. */
-static const char *library_version(const char *path)
-{
-    const char *suffix = strstr(path, "libcuda.so.");
-    suffix = suffix ? suffix + strlen("libcuda.so.") : NULL;
-    return suffix && strchr(suffix, '.') ? suffix : NULL;
-}
-
 void check_driver_module(struct doctor *doctor)
 {
     const struct driver_facts *facts = driver_facts(doctor);
-    const char *library = library_version(facts->path);
+    /* "580.159.04" of ".../libcuda.so.580.159.04", or NULL. */
+    const char *suffix = strstr(facts->path, "libcuda.so.");
+    const char *library = suffix && strchr(suffix + 11, '.') ? suffix + 11 : NULL;
     char version[64];
     char *text = doctor_facts_read(doctor, "/proc/driver/nvidia/version");
     if (!text && doctor_facts_exists(doctor, "/dev/dxg")) {

@@ -200,14 +200,6 @@ static void check_delivery(struct doctor *doctor, const struct run *run)
     free(why);
 }
 
-/* Every process has records of its devices and one context, even without GPU work. */
-static bool has_gpu_work(struct doctor *doctor, const struct run *run)
-{
-    const struct nvml_facts *nvml = nvml_facts(doctor);
-    uint64_t facts = ((nvml->works ? nvml->count : 1) + 1) * run->outcome.processes;
-    return run->outcome.activities > facts || run->outcome.spans > run->outcome.calls + run->outcome.sessions;
-}
-
 static void check_capture(struct doctor *doctor, const struct run *run)
 {
     if (run->outcome.recording_count) {
@@ -230,7 +222,11 @@ static void check_capture(struct doctor *doctor, const struct run *run)
             (unsigned long long)run->outcome.unsampled, (unsigned long long)run->outcome.filtered);
         doctor_fix(doctor, "check configuration.sampling and configuration.filters");
     } else {
-        if (!has_gpu_work(doctor, run)) {
+        /* Every process has records of its devices and one context, even without GPU work. */
+        const struct nvml_facts *nvml = nvml_facts(doctor);
+        uint64_t facts = ((nvml->works ? nvml->count : 1) + 1) * run->outcome.processes;
+        if (run->outcome.activities <= facts &&
+            run->outcome.spans <= run->outcome.calls + run->outcome.sessions) {
             doctor_result(doctor, RESULT_PROBLEM, "%llu calls, but CUPTI reported no GPU work",
                           (unsigned long long)run->outcome.calls);
             doctor_fix(
