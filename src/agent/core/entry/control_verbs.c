@@ -1,8 +1,6 @@
 #include "agent/core/entry/control_verbs.h"
 
-#include "agent/core/control/control_socket.h"
 #include "agent/core/lifecycle/agent.h"
-#include "agent/core/entry/live_stats_json.h"
 #include "agent/core/pipeline/pipeline.h"
 #include "agent/core/report/report.h"
 #include "base/accounting/balance.h"

@@ -54,40 +54,46 @@ static bool is_left_out(const struct filter *filter, const char *name, const cha
     return filter->deny.count > 0 && filter_passes(&denied, name, alias);
 }
 
+/* False: the filter passes the name. `filters`: the setting, "activities" or "calls". */
+static bool explain_filter(const struct filter *filter, const char *filters, const char *name,
+                           const char *group, char *why)
+{
+    if (is_left_out(filter, name, group))
+        snprintf(why, DOCTOR_TEXT_BYTES, "capture.%s.deny leaves it out", filters);
+    else if (filter->allow.count && !filter_passes(filter, name, group))
+        snprintf(why, DOCTOR_TEXT_BYTES, "capture.%s.allow does not name it", filters);
+    else
+        return false;
+    return true;
+}
+
 static enum doctor_tracing explain_kind(const struct settings *settings, uint16_t kind, char *why)
 {
-    const struct activity_info *info = &activity_table[kind];
-    const struct filter *filter = &settings->capture.activities;
+    const char *detail = detail_name(settings->detail);
     if (selection_has_activity(settings, kind))
         return DOCTOR_TRACED;
-    if (is_left_out(filter, info->name, NULL))
-        snprintf(why, DOCTOR_TEXT_BYTES, "capture.activities.deny leaves it out");
-    else if (filter->allow.count && !filter_passes(filter, info->name, NULL))
-        snprintf(why, DOCTOR_TEXT_BYTES, "capture.activities.allow does not name it");
-    else if (kind == ACTIVITY_GRAPH_TRACE)
+    if (explain_filter(&settings->capture.activities, "activities", activity_table[kind].name, NULL, why))
+        return DOCTOR_NOT_TRACED;
+    if (kind == ACTIVITY_GRAPH_TRACE)
         snprintf(why, DOCTOR_TEXT_BYTES, "detail %s shows a graph's nodes in its place; set detail: default",
-                 detail_name(settings->detail));
+                 detail);
     else
         snprintf(why, DOCTOR_TEXT_BYTES,
-                 "not with detail %s; set detail: full, or add it to capture.activities.allow",
-                 detail_name(settings->detail));
+                 "not with detail %s; set detail: full, or add it to capture.activities.allow", detail);
     return DOCTOR_NOT_TRACED;
 }
 
 static enum doctor_tracing explain_call(const struct settings *settings, enum call_domain domain,
                                         uint32_t cbid, const struct call_info *info, char *why)
 {
-    const struct filter *filter = &settings->capture.calls;
-    const char *group = call_group_name((enum call_group)info->group);
+    bool is_runtime = domain == CALL_RUNTIME;
     if (selection_has_call(settings, domain, cbid))
         return DOCTOR_TRACED;
-    if (is_left_out(filter, call_name(info), group))
-        snprintf(why, DOCTOR_TEXT_BYTES, "capture.calls.deny leaves it out");
-    else if (filter->allow.count && !filter_passes(filter, call_name(info), group))
-        snprintf(why, DOCTOR_TEXT_BYTES, "capture.calls.allow does not name it");
-    else if (!(domain == CALL_RUNTIME ? settings->capture.runtime : settings->capture.driver))
-        snprintf(why, DOCTOR_TEXT_BYTES, "capture.%s is false",
-                 domain == CALL_RUNTIME ? "runtime" : "driver");
+    if (explain_filter(&settings->capture.calls, "calls", call_name(info),
+                       call_group_name((enum call_group)info->group), why))
+        return DOCTOR_NOT_TRACED;
+    if (!(is_runtime ? settings->capture.runtime : settings->capture.driver))
+        snprintf(why, DOCTOR_TEXT_BYTES, "capture.%s is false", is_runtime ? "runtime" : "driver");
     else
         snprintf(why, DOCTOR_TEXT_BYTES,
                  "not with detail %s; set detail: full, or name it by capture.calls.allow",

@@ -1,4 +1,4 @@
-#include "agent/core/entry/live_stats_json.h"
+#include "agent/core/entry/control_verbs.h"
 
 #include "agent/core/lifecycle/agent.h"
 #include "agent/core/metrics/agent_overhead.h"

@@ -78,12 +78,6 @@ static void wait_for_finish(void)
     }
 }
 
-static bool is_echo(int number, const siginfo_t *info)
-{
-    return !atomic_load(&is_over) && !is_fault(number, info) &&
-           clock_monotonic_ns() - atomic_load(&begun_ns) < ECHO_NS;
-}
-
 static void handle(int number, siginfo_t *info, void *context)
 {
     (void)context;
@@ -96,7 +90,9 @@ static void handle(int number, siginfo_t *info, void *context)
             wait_for_finish();
         atomic_store(&is_over, true);
     }
-    if (is_first || !is_host || !is_echo(number, info)) {
+    bool is_echo = !atomic_load(&is_over) && !is_fault(number, info) &&
+                   clock_monotonic_ns() - atomic_load(&begun_ns) < ECHO_NS;
+    if (is_first || !is_host || !is_echo) {
         /* A second signal means that the sender wants the process to end now. Or a handler of the host calls
          * ours, which it replaced, and would do so again. */
         restore_default(number, is_host && !is_first);

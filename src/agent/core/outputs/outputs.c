@@ -200,14 +200,6 @@ void outputs_set_pause(struct outputs *outputs, uint64_t deadline_ns, bool (*can
     outputs->can_wait = can_wait;
 }
 
-/* All chunks are in use: no exporter delivers as fast as spans arrive. */
-static void lose(const struct destination *output)
-{
-    counter_output_lost(output->number, COUNTER_lost_queue_full, 1);
-    log_once(log_warn, "spans arrive faster than they are delivered, and some are lost; raise "
-                       "distribution.cuspan.memory_bytes_max");
-}
-
 static void add_to(struct outputs *outputs, struct destination *output, const struct span *span)
 {
     enum status status = encoder_add(output->encoder, span);
@@ -225,10 +217,14 @@ static void add_to(struct outputs *outputs, struct destination *output, const st
     }
     if (status == STATUS_OK && !output->oldest_ns)
         output->oldest_ns = outputs->now_ns;
-    if (status == STATUS_NO_MEMORY || status == STATUS_FULL)
-        lose(output);
-    else if (status != STATUS_OK)
+    if (status == STATUS_NO_MEMORY || status == STATUS_FULL) {
+        /* All chunks are in use: no exporter delivers as fast as spans arrive. */
+        counter_output_lost(output->number, COUNTER_lost_queue_full, 1);
+        log_once(log_warn, "spans arrive faster than they are delivered, and some are lost; raise "
+                           "distribution.cuspan.memory_bytes_max");
+    } else if (status != STATUS_OK) {
         counter_output_lost(output->number, COUNTER_lost_too_large, 1);
+    }
 }
 
 void outputs_add(struct outputs *outputs, const struct span *span)

@@ -1,4 +1,4 @@
-#include "agent/core/pipeline/last_thread.h"
+#include "agent/core/pipeline/pipeline_state.h"
 
 #include "base/clock.h"
 #include "base/files.h"

@@ -2,7 +2,6 @@
 
 #include "agent/core/pipeline/pipeline_state.h"
 
-#include "agent/core/pipeline/last_thread.h"
 #include "agent/core/control/control_socket.h"
 #include "agent/core/resource/detect.h"
 #include "agent/core/resource/device_links.h"

@@ -178,21 +178,16 @@ void pipeline_finish(void)
     atomic_store(&is_written, true);
 }
 
-/* The pipeline thread was writing the report when the deadline passed. The process ends when this returns,
- * and with it that thread. */
-static void wait_until_written(void)
-{
-    const struct timespec pause = {.tv_nsec = WRITE_POLL_NS};
-    for (uint64_t ns = 0; ns < REPORT_NS_MAX && !atomic_load(&is_written); ns += WRITE_POLL_NS)
-        nanosleep(&pause, NULL);
-}
-
 void pipeline_report_missed_deadline(void)
 {
     char why[160];
     struct report report = {.program = pipeline.program, .settings = pipeline.settings};
     if (atomic_flag_test_and_set(&is_reported)) {
-        wait_until_written();
+        /* The pipeline thread was writing the report when the deadline passed. The process ends when this
+         * returns, and with it that thread. */
+        const struct timespec pause = {.tv_nsec = WRITE_POLL_NS};
+        for (uint64_t ns = 0; ns < REPORT_NS_MAX && !atomic_load(&is_written); ns += WRITE_POLL_NS)
+            nanosleep(&pause, NULL);
         return;
     }
     snprintf(why, sizeof why,

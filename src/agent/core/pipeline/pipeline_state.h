@@ -91,3 +91,9 @@ void pipeline_finish(void);
 /* Called by a thread of the host while the pipeline thread is still busy, perhaps stuck inside CUPTI. Spans
  * are counted; records in rings and buffers cannot be counted any more, which the log line reports. */
 void pipeline_report_missed_deadline(void);
+
+/* last_thread.c: a host whose main thread called pthread_exit() ends when its last thread does. Our threads
+ * would keep it alive for ever, so they detect that they are the last. Whether all remaining threads are
+ * ours. Checks at most a few times a second; while the main thread runs among others, a check is one system
+ * call. False without /proc. */
+bool last_thread_check(uint64_t now_ns);

@@ -189,15 +189,6 @@ static void read_first_line(const struct deployment *from, const char *path, cha
     fclose(file);
 }
 
-/* The host name is the pod name, except for pods in the host network, which kubelet marks in /etc/hosts, and
- * pods of indexed jobs, whose names have a random suffix. */
-static bool hostname_is_pod_s(const struct deployment *from)
-{
-    char line[LINE_BYTES];
-    read_first_line(from, "/etc/hosts", line);
-    return strcmp(line, "# Kubernetes-managed hosts file.") == 0 && !from->getenv("JOB_COMPLETION_INDEX");
-}
-
 /* Variables set by the downward API, under the names that the documentation of OpenTelemetry, its operator
  * and Kubernetes use. */
 static void add_handed_on(struct resource *resource, const struct deployment *from, enum status *status)
@@ -227,7 +218,10 @@ static void add_pod(struct resource *resource, const struct deployment *from, en
     read_first_line(from, TOKEN_FOLDER "/namespace", line);
     resource_add_string(resource, SEMCONV_K8S_NAMESPACE_NAME, line, status);
     add_handed_on(resource, from, status);
-    if (hostname_is_pod_s(from))
+    /* The host name is the pod name, except for pods in the host network, which kubelet marks in /etc/hosts,
+     * and pods of indexed jobs, whose names have a random suffix. */
+    read_first_line(from, "/etc/hosts", line);
+    if (strcmp(line, "# Kubernetes-managed hosts file.") == 0 && !from->getenv("JOB_COMPLETION_INDEX"))
         resource_add_string(resource, SEMCONV_K8S_POD_NAME, from->getenv("HOSTNAME"), status);
 }
 

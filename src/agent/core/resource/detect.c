@@ -147,13 +147,6 @@ static void add_service(struct resource *resource, const char *program, enum sta
     resource_add_string(resource, SEMCONV_SERVICE_INSTANCE_ID, id, status);
 }
 
-static void add_process(struct resource *resource, enum status *status)
-{
-    resource_add_int(resource, SEMCONV_PROCESS_PID, getpid(), status);
-    resource_add_string(resource, SEMCONV_PROCESS_EXECUTABLE_PATH, executable_path(), status);
-    resource_add_string(resource, SEMCONV_PROCESS_EXECUTABLE_NAME, base_name(executable_path()), status);
-}
-
 /* host.id is always needed: without it, viewers take two processes of one host for two hosts. */
 static void add_host(struct resource *resource, enum status *status)
 {
@@ -208,13 +201,6 @@ enum status detect_device(struct resource *resource, const char *folder)
     return status;
 }
 
-static void add_telemetry(struct resource *resource, enum status *status)
-{
-    resource_add_string(resource, SEMCONV_TELEMETRY_SDK_NAME, "cuspan", status);
-    resource_add_string(resource, SEMCONV_TELEMETRY_SDK_LANGUAGE, "c", status);
-    resource_add_string(resource, SEMCONV_TELEMETRY_SDK_VERSION, CUSPAN_VERSION, status);
-}
-
 /* Jaeger assumes that spans without it, or with another one, are from hosts with other clocks, and moves
  * them. */
 enum status detect_ip(struct resource *resource)
@@ -226,24 +212,29 @@ enum status detect_ip(struct resource *resource)
     return status;
 }
 
-enum status detect_resource(struct resource *resource, int driver_version, const char *cupti_version)
+/* `path`: of the executable, or NULL: unknown. */
+static enum status add_all(struct resource *resource, const char *program, pid_t pid, const char *path,
+                           int driver_version, const char *cupti_version)
 {
     enum status status = STATUS_OK;
-    add_service(resource, detect_program(), &status);
-    add_telemetry(resource, &status);
-    add_process(resource, &status);
+    add_service(resource, program, &status);
+    resource_add_string(resource, SEMCONV_TELEMETRY_SDK_NAME, "cuspan", &status);
+    resource_add_string(resource, SEMCONV_TELEMETRY_SDK_LANGUAGE, "c", &status);
+    resource_add_string(resource, SEMCONV_TELEMETRY_SDK_VERSION, CUSPAN_VERSION, &status);
+    resource_add_int(resource, SEMCONV_PROCESS_PID, pid, &status);
+    resource_add_string(resource, SEMCONV_PROCESS_EXECUTABLE_PATH, path, &status);
+    resource_add_string(resource, SEMCONV_PROCESS_EXECUTABLE_NAME, path ? base_name(path) : NULL, &status);
     add_host(resource, &status);
     add_cuda(resource, driver_version, cupti_version, &status);
     return status == STATUS_OK ? deployment_add(resource, &deployment_own) : status;
 }
 
+enum status detect_resource(struct resource *resource, int driver_version, const char *cupti_version)
+{
+    return add_all(resource, detect_program(), getpid(), executable_path(), driver_version, cupti_version);
+}
+
 enum status detect_command_resource(struct resource *resource, const char *program, pid_t pid)
 {
-    enum status status = STATUS_OK;
-    add_service(resource, program, &status);
-    add_telemetry(resource, &status);
-    resource_add_int(resource, SEMCONV_PROCESS_PID, pid, &status);
-    add_host(resource, &status);
-    add_cuda(resource, 0, NULL, &status);
-    return status == STATUS_OK ? deployment_add(resource, &deployment_own) : status;
+    return add_all(resource, program, pid, NULL, 0, NULL);
 }

@@ -116,12 +116,6 @@ static bool read_header(uint64_t address, struct process_context_header *header)
            header->version == PROCESS_CONTEXT_VERSION;
 }
 
-static bool is_same(const struct process_context_header *a, const struct process_context_header *b)
-{
-    return a->published_ns == b->published_ns && a->payload == b->payload &&
-           a->payload_bytes == b->payload_bytes;
-}
-
 /* The payload that the header refers to, or NULL while it is being changed. The caller frees it. */
 static uint8_t *read_payload(uint64_t address, struct process_context_header *before)
 {
@@ -132,7 +126,8 @@ static uint8_t *read_payload(uint64_t address, struct process_context_header *be
             return NULL;
         uint8_t *payload = before->published_ns ? malloc(before->payload_bytes) : NULL;
         if (payload && self_memory_read(before->payload, payload, before->payload_bytes) &&
-            read_header(address, &after) && is_same(before, &after))
+            read_header(address, &after) && after.published_ns == before->published_ns &&
+            after.payload == before->payload && after.payload_bytes == before->payload_bytes)
             return payload;
         free(payload);
     }

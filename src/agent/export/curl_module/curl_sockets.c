@@ -47,21 +47,15 @@ bool curl_sockets_are_ours(const struct curl_sockets *sockets)
     return !lost;
 }
 
-/* Removes sockets that libcurl closed without calling close_socket. */
-static void forget_closed(struct curl_sockets *sockets)
-{
-    for (size_t i = 0; i < CURL_SOCKETS_MAX; i++)
-        if (is_lost(&sockets->open[i]))
-            sockets->open[i] = GUARDED_FD_NONE;
-}
-
 /* Sets SOCK_CLOEXEC, so that programs executed by the host do not inherit the socket. */
 static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
 {
     struct curl_sockets *sockets = context;
     (void)purpose;
     if (curl_sockets_are_ours(sockets))
-        forget_closed(sockets);
+        for (size_t i = 0; i < CURL_SOCKETS_MAX; i++) /* libcurl closed some without calling close_socket */
+            if (is_lost(&sockets->open[i]))
+                sockets->open[i] = GUARDED_FD_NONE;
     struct guarded_fd *place = find(sockets, -1);
     int number =
         place ? high_fd(socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol)) : -1;

@@ -208,15 +208,12 @@ static bool finished(struct connection *connection, CURLcode *code)
 
 /* libcurl opens another connection if it finds a kept one closed before or after it sends the body,
  * but not in between. */
-static bool is_kept_one_closed(const struct connection *connection, CURLcode code)
+static bool send_again(struct connection *connection, CURLcode code)
 {
     long connects = 1;
     curl_easy_getinfo(connection->easy, CURLINFO_NUM_CONNECTS, &connects);
-    return code == CURLE_SEND_ERROR && connects == 0 && !connection->header_bytes && !connection->is_again;
-}
-
-static bool send_again(struct connection *connection)
-{
+    if (code != CURLE_SEND_ERROR || connects != 0 || connection->header_bytes || connection->is_again)
+        return false;
     connection->is_again = true;
     connection->part = connection->offset = 0;
     connection->error[0] = '\0';
@@ -237,7 +234,7 @@ static void drive(struct connection *connection)
         }
         CURLMcode failed = curl_multi_perform(connection->multi, &running);
         if (finished(connection, &code)) {
-            if (is_kept_one_closed(connection, code) && send_again(connection))
+            if (send_again(connection, code))
                 continue;
             read_result(connection, code);
             return;

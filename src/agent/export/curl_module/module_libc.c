@@ -97,12 +97,6 @@ static void *look_up_apart(void *argument)
     return look_up(argument);
 }
 
-static bool are_standard_ones_open(void)
-{
-    return fcntl(STDIN_FILENO, F_GETFD) >= 0 && fcntl(STDOUT_FILENO, F_GETFD) >= 0 &&
-           fcntl(STDERR_FILENO, F_GETFD) >= 0;
-}
-
 /* libc opens files and sockets to resolve a name. If the host has closed a standard descriptor, they would
  * get its number, and what the host prints would be sent to the name server. */
 int __wrap_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
@@ -110,8 +104,9 @@ int __wrap_getaddrinfo(const char *node, const char *service, const struct addri
 {
     pthread_t thread;
     struct lookup lookup = {node, service, hints, list, EAI_MEMORY, 0};
-    bool is_apart =
-        !are_standard_ones_open() && __wrap_pthread_create(&thread, NULL, look_up_apart, &lookup) == 0;
+    bool are_open = fcntl(STDIN_FILENO, F_GETFD) >= 0 && fcntl(STDOUT_FILENO, F_GETFD) >= 0 &&
+                    fcntl(STDERR_FILENO, F_GETFD) >= 0;
+    bool is_apart = !are_open && __wrap_pthread_create(&thread, NULL, look_up_apart, &lookup) == 0;
     if (is_apart)
         pthread_join(thread, NULL);
     else

@@ -1,6 +1,7 @@
 #include "agent/export/otlp/grpc.h"
 
 #include "base/clock.h"
+#include "base/trace_context.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -69,13 +70,9 @@ const char *grpc_code_name(long code)
 
 static int base64_digit(char c)
 {
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' || c == '-' ? 62 : c == '/' || c == '_' ? 63 : -1;
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *at = c ? strchr(digits, c == '-' ? '+' : c == '_' ? '/' : c) : NULL;
+    return at ? (int)(at - digits) : -1;
 }
 
 bool grpc_base64_decode(const char *from, uint8_t *to, size_t size, size_t *count)
@@ -96,4 +93,21 @@ bool grpc_base64_decode(const char *from, uint8_t *to, size_t size, size_t *coun
     }
     *count = used;
     return digits % 4 != 1 && from[strspn(from, "=")] == '\0';
+}
+
+size_t percent_decode(char *to, size_t size, const char *from, size_t bytes)
+{
+    const char *end = from + bytes;
+    size_t used = 0;
+    while (from < end && used + 1 < size) {
+        if (*from == '%' && end - from > 2 && hex_digit(from[1]) >= 0 && hex_digit(from[2]) >= 0) {
+            char byte = (char)(hex_digit(from[1]) << 4 | hex_digit(from[2]));
+            to[used++] = byte ? byte : '?';
+            from += 3;
+        } else {
+            to[used++] = *from++;
+        }
+    }
+    to[used] = '\0';
+    return used;
 }

@@ -1,4 +1,5 @@
-/* Requirements of a unary gRPC call beyond HTTP/2: message framing, URLs, and header encodings. */
+/* Requirements of a unary gRPC call beyond HTTP/2: message framing, URLs, and header encodings, of which URLs
+ * have one, too. */
 #pragma once
 
 #include <stdbool.h>
@@ -27,3 +28,7 @@ const char *grpc_code_name(long code);
 
 /* Decodes a binary header: base64, with or without padding. False if malformed or too long. */
 bool grpc_base64_decode(const char *from, uint8_t *to, size_t size, size_t *count);
+
+/* Decodes percent-encoding: `bytes` of `from`, truncated to fit, and terminates it with NUL. Keeps a '%' that
+ * is not followed by two hex digits; replaces NUL by '?'. Returns the number of decoded bytes. */
+size_t percent_decode(char *to, size_t size, const char *from, size_t bytes);

@@ -63,20 +63,17 @@ static bool read_duration(struct protobuf_reader duration, uint64_t *duration_ns
     return !duration.is_bad;
 }
 
-static bool text_is(const struct protobuf_field *text, const char *expected)
-{
-    return text->length == strlen(expected) && memcmp(text->bytes, expected, text->length) == 0;
-}
-
 /* A google.protobuf.Any; only RetryInfo is used. */
 static bool read_detail(struct protobuf_reader any, struct otlp_response *response)
 {
+    static const char retry_info[] = "type.googleapis.com/google.rpc.RetryInfo";
     bool is_retry_info = false;
     struct protobuf_reader value = protobuf_reader_of(NULL, 0);
     struct protobuf_field field;
     while (protobuf_next(&any, &field)) {
         if (protobuf_is(&field, 1, PROTOBUF_BYTES))
-            is_retry_info = text_is(&field, "type.googleapis.com/google.rpc.RetryInfo");
+            is_retry_info =
+                field.length == sizeof retry_info - 1 && memcmp(field.bytes, retry_info, field.length) == 0;
         else if (protobuf_is(&field, 2, PROTOBUF_BYTES))
             value = protobuf_message(&field);
     }

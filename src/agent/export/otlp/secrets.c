@@ -1,7 +1,7 @@
 #include "agent/export/otlp/secrets.h"
 
 #include "base/text/sanitize.h"
-#include "agent/export/otlp/percent.h"
+#include "agent/export/otlp/grpc.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 #include "agent/export/otlp/verdict.h"
 
 #include "agent/export/otlp/grpc.h"
-#include "agent/export/otlp/percent.h"
 #include "agent/export/otlp/retry.h"
 
 #include <stdio.h>

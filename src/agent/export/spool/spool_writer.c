@@ -151,19 +151,15 @@ static enum status create_segment(struct spool_writer *writer, struct spool_sour
     return STATUS_OK;
 }
 
-static bool is_used_up(const struct spool_writer *writer, const struct spool_source *source)
-{
-    const struct spool_position *at = &source->ledger.at, *end = &writer->end.at;
-    bool is_caught_up = at->segment == end->segment && at->offset == end->offset;
-    return end->offset >= (is_caught_up ? SPOOL_SEGMENT_CAUGHT_UP : writer->segment_bytes);
-}
-
 static enum status prepare(struct spool_writer *writer, struct spool_source *source, unsigned output,
                            uint64_t bytes, struct error *err)
 {
     enum status status = STATUS_OK;
     bool has_source = spool_file_is_held(&source->ledger_file);
-    bool has_segment = has_source && spool_file_is_held(&writer->segment) && !is_used_up(writer, source);
+    const struct spool_position *at = &source->ledger.at, *end = &writer->end.at;
+    bool is_caught_up = at->segment == end->segment && at->offset == end->offset;
+    bool is_used_up = end->offset >= (is_caught_up ? SPOOL_SEGMENT_CAUGHT_UP : writer->segment_bytes);
+    bool has_segment = has_source && spool_file_is_held(&writer->segment) && !is_used_up;
     bool is_full = writer->used + bytes > writer->bytes_max;
     if (has_segment && !is_full)
         return STATUS_OK;

@@ -1,4 +1,4 @@
-#include "agent/export/otlp/percent.h"
+#include "agent/export/otlp/grpc.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
