@@ -88,7 +88,7 @@ static void print_collectives(const struct ranks_report *report)
         printf("%s{\"communicator\": %llu, \"operation\": \"%s\", \"count\": %llu, \"transfer\": %.1f, "
                "\"busbw\": %.0f, "
                "\"wait\": %.3f, \"skew\": %.1f, \"last\": %d, \"last_count\": %llu}",
-               i ? ", " : "", (unsigned long long)row->communicator, ranks_operation_word(row->operation),
+               i ? ", " : "", (unsigned long long)row->communicator, ranks_operations[row->operation].word,
                (unsigned long long)row->count, row->transfer_ns, row->busbw, row->wait_ns, row->skew_ns,
                (int)row->last_rank, (unsigned long long)row->last_count);
     }

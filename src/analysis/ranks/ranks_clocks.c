@@ -2,9 +2,9 @@
  * ranks end at nearly the same time, however late one of them started. So the difference of two hosts' end
  * times is the offset of their clocks, give or take the last hop. The middle of the bounds [start_i - end_j,
  * end_i - start_j] is not used: a rank that is always late moves it. The bounds check the result. */
-#include "analysis/ranks/ranks.h"
-
 #include "analysis/ranks/ranks_data.h"
+
+#include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 
 #include <math.h>
@@ -27,10 +27,10 @@ static struct host_pair *pair_at(struct ranks *ranks, uint32_t first, uint32_t s
         ranks->losses.host_pairs++;
         return NULL;
     }
-    ranks->pairs = xgrow(ranks->pairs, &ranks->pair_capacity, ranks->pair_count + 1, sizeof *ranks->pairs);
-    ranks->pairs[ranks->pair_count] = (struct host_pair){.first = first, .second = second};
     int_map_set(&ranks->pair_numbers, key, (uint32_t)ranks->pair_count);
-    return &ranks->pairs[ranks->pair_count++];
+    struct host_pair *pair = XADD(ranks->pairs, ranks->pair_count, ranks->pair_capacity);
+    *pair = (struct host_pair){.first = first, .second = second};
+    return pair;
 }
 
 static void add_sample(struct host_pair *pair, struct clock_sample sample)
@@ -44,10 +44,8 @@ static void add_sample(struct host_pair *pair, struct clock_sample sample)
                 pair->samples[kept++] = pair->samples[i];
         pair->count = kept;
     }
-    if (sample.tag & pair->mask)
-        return;
-    pair->samples = xgrow(pair->samples, &pair->capacity, pair->count + 1, sizeof *pair->samples);
-    pair->samples[pair->count++] = sample;
+    if (!(sample.tag & pair->mask))
+        *XADD(pair->samples, pair->count, pair->capacity) = sample;
 }
 
 /* Returns the difference of two times, exact as a double, because times of hosts differ by far less than 2^53
@@ -55,18 +53,6 @@ static void add_sample(struct host_pair *pair, struct clock_sample sample)
 static double minus(uint64_t a, uint64_t b)
 {
     return (double)(int64_t)(a - b);
-}
-
-static struct clock_sample sample_of(const struct arrival *first, const struct arrival *second,
-                                     double shortest_ns)
-{
-    return (struct clock_sample){
-        .time_ns = first->end_ns,
-        .difference_ns = minus(second->end_ns, first->end_ns),
-        .low_ns = minus(second->end_ns - second->duration_ns, first->end_ns),
-        .high_ns = minus(second->end_ns, first->end_ns - first->duration_ns),
-        .shortest_ns = shortest_ns,
-    };
 }
 
 /* The first arrival on each host stands for the host, and is compared with that on the host that was added
@@ -85,7 +71,13 @@ void ranks_clocks_add(struct ranks *ranks, const struct instance *instance, doub
         struct host_pair *pair =
             ranks_mark_host(ranks, other) ? pair_at(ranks, host, ranks->ranks[other->rank].host) : NULL;
         if (pair)
-            add_sample(pair, sample_of(first, other, shortest_ns));
+            add_sample(pair, (struct clock_sample){
+                                 .time_ns = first->end_ns,
+                                 .difference_ns = minus(other->end_ns, first->end_ns),
+                                 .low_ns = minus(other->end_ns - other->duration_ns, first->end_ns),
+                                 .high_ns = minus(other->end_ns, first->end_ns - first->duration_ns),
+                                 .shortest_ns = shortest_ns,
+                             });
     }
 }
 
@@ -97,18 +89,7 @@ struct fit {
 static int compare_shortest(const void *a, const void *b)
 {
     const struct clock_sample *x = a, *y = b;
-    return x->shortest_ns < y->shortest_ns ? -1 : x->shortest_ns > y->shortest_ns;
-}
-
-/* Moves the best samples to the front and returns their number. Short collectives are best, because their
- * last hop is short, too. */
-static size_t choose(struct host_pair *pair)
-{
-    qsort(pair->samples, pair->count, sizeof *pair->samples, compare_shortest);
-    size_t chosen = pair->count / 4 > FIT_SAMPLES_MIN ? pair->count / 4 : FIT_SAMPLES_MIN;
-    if (chosen > pair->count)
-        chosen = pair->count;
-    return chosen < FIT_SAMPLES_MAX ? chosen : FIT_SAMPLES_MAX;
+    return ORDER(x->shortest_ns, y->shortest_ns);
 }
 
 /* Returns the drift by Theil and Sen: the median of all slopes. */
@@ -122,7 +103,7 @@ static double slope_of(const struct clock_sample *samples, size_t count)
             if (time != 0)
                 values[slopes++] = (samples[j].difference_ns - samples[i].difference_ns) / time;
         }
-    double slope = ranks_median(values, slopes);
+    double slope = sort_median(values, slopes);
     free(values);
     return slope;
 }
@@ -145,7 +126,11 @@ static double leverage_of(const struct host_pair *pair, size_t chosen)
 
 static struct fit fit_pair(struct host_pair *pair)
 {
-    size_t count = choose(pair);
+    /* Short collectives are best, because their last hop is short, too. */
+    qsort(pair->samples, pair->count, sizeof *pair->samples, compare_shortest);
+    size_t count = pair->count / 4 > FIT_SAMPLES_MIN ? pair->count / 4 : FIT_SAMPLES_MIN;
+    count = count < pair->count ? count : pair->count;
+    count = count < FIT_SAMPLES_MAX ? count : FIT_SAMPLES_MAX;
     struct fit fit = {.origin_ns = pair->samples[0].time_ns};
     double *values = xcalloc(count, sizeof *values);
     if (count >= FIT_SAMPLES_MIN)
@@ -153,11 +138,11 @@ static struct fit fit_pair(struct host_pair *pair)
     for (size_t i = 0; i < count; i++)
         values[i] =
             pair->samples[i].difference_ns - fit.drift * minus(pair->samples[i].time_ns, fit.origin_ns);
-    fit.offset_ns = ranks_median(values, count); /* sorts them */
+    fit.offset_ns = sort_median(values, count); /* sorts them */
     double range = values[count - 1] - values[0];
     /* 1.48 MAD is the standard deviation of normal noise; the last hop is a part of it. Few samples say
      * little about their spread. */
-    double deviation = 1.4826 * (1 + 2 / sqrt((double)count)) * ranks_mad(values, count, fit.offset_ns);
+    double deviation = 1.4826 * (1 + 2 / sqrt((double)count)) * sort_mad(values, count, fit.offset_ns);
     deviation *= sqrt(1 + (fit.drift != 0 ? leverage_of(pair, count) : 0));
     fit.uncertainty_ns = 2 * sqrt(deviation * deviation + 2.0 * GPU_CLOCK_NS * GPU_CLOCK_NS);
     if (count < FIT_SAMPLES_MIN) /* the clocks may drift by as much before and after */
@@ -185,8 +170,6 @@ static void extend(struct ranks_report *report, struct host_pair *pair, uint32_t
     struct fit fit = fit_pair(pair);
     struct ranks_clock_row *known = &report->clocks[from], *row = &report->clocks[to];
     double sign = pair->first == from ? 1 : -1;
-    if (from == to || !pair->count)
-        return;
     double at_origin = fit.offset_ns + fit.drift * minus(known->origin_ns, fit.origin_ns);
     row->is_known = true;
     row->origin_ns = known->origin_ns;
@@ -200,7 +183,7 @@ static void extend(struct ranks_report *report, struct host_pair *pair, uint32_t
 static int compare_pairs(const void *a, const void *b)
 {
     const struct host_pair *x = a, *y = b;
-    return x->seen > y->seen ? -1 : x->seen < y->seen;
+    return ORDER(y->seen, x->seen);
 }
 
 /* Extends the known clocks by one host, through the pair with the most samples that joins a known and an
@@ -218,16 +201,6 @@ static bool extend_once(struct ranks *ranks, struct ranks_report *report)
     return false;
 }
 
-static uint64_t earliest_sample(const struct ranks *ranks)
-{
-    uint64_t earliest = UINT64_MAX;
-    for (size_t i = 0; i < ranks->pair_count; i++)
-        for (size_t j = 0; j < ranks->pairs[i].count; j++)
-            earliest =
-                ranks->pairs[i].samples[j].time_ns < earliest ? ranks->pairs[i].samples[j].time_ns : earliest;
-    return earliest;
-}
-
 void ranks_clocks_report(struct ranks *ranks, struct ranks_report *report)
 {
     report->clocks = xcalloc(ranks->host_count + 1, sizeof *report->clocks);
@@ -237,9 +210,12 @@ void ranks_clocks_report(struct ranks *ranks, struct ranks_report *report)
     if (!ranks->host_count)
         return;
     report->clocks[0].is_known = true;
-    report->clocks[0].origin_ns = ranks->pair_count ? earliest_sample(ranks) : 0;
-    if (ranks->pair_count > 1)
-        qsort(ranks->pairs, ranks->pair_count, sizeof *ranks->pairs, compare_pairs);
+    report->clocks[0].origin_ns = ranks->pair_count ? UINT64_MAX : 0;
+    for (size_t i = 0; i < ranks->pair_count; i++)
+        for (size_t j = 0; j < ranks->pairs[i].count; j++)
+            if (ranks->pairs[i].samples[j].time_ns < report->clocks[0].origin_ns)
+                report->clocks[0].origin_ns = ranks->pairs[i].samples[j].time_ns;
+    sort_array(ranks->pairs, ranks->pair_count, sizeof *ranks->pairs, compare_pairs);
     while (extend_once(ranks, report))
         ;
 }

@@ -2,12 +2,10 @@
 #pragma once
 
 #include "base/hash.h"
-#include "analysis/ranks/ranks_types.h"
+#include "analysis/ranks/ranks.h"
 #include "analysis/ranks/ranks_series.h"
 #include "cli/util/int_map.h"
 #include "model/cuda/step_host.h"
-
-#define RANKS_LINK_BYTES_MIN 65536 /* the duration of a smaller collective is mostly latency */
 
 struct process_rank {
     uint32_t number;
@@ -95,17 +93,14 @@ struct member {
 };
 
 struct communicator {
-    uint64_t key;
     uint32_t participants;
     struct member *members; /* in order of slots */
     size_t member_count, member_capacity;
-    uint32_t first_lateness; /* its first struct lateness; RANKS_NONE: none */
-    uint64_t host_count;
 };
 
 /* The lateness of a communicator's members in a step, by slot. Not related to blocked time. */
 struct lateness {
-    uint32_t communicator, next;
+    uint32_t communicator;
     uint64_t step;
     double *late_ns;
     size_t slots;
@@ -233,14 +228,10 @@ struct ranks_parts ranks_parts_of(const struct rank_step *step);
  * unknown. */
 bool ranks_has_parts(const struct rank_step *step);
 
-/* ranks_jobs.c. `sets` has sets of ranks: returns the representative of the rank's set. */
-uint32_t ranks_set_find(uint32_t *sets, uint32_t rank);
-/* Joins the sets of two ranks. The smaller representative becomes that of both. */
-void ranks_set_join(uint32_t *sets, uint32_t a, uint32_t b);
-/* Finds the job of each rank, and decides which steps count. */
+/* ranks_jobs.c. Finds the job of each rank, and decides which steps count. */
 void ranks_find_jobs(struct ranks *ranks);
-/* Whether the job's step counts, if it counts on each rank: it is no partial first or last step. */
-bool ranks_is_inner(const struct ranks *ranks, uint32_t job, uint64_t step);
+/* Finds the stages of pipelines. */
+void ranks_find_stages(struct ranks *ranks);
 /* ranks_instances.c */
 void ranks_match(struct ranks *ranks, uint32_t rank, const struct ranks_collective *collective,
                  const struct blocking *blocking);
@@ -248,8 +239,6 @@ void ranks_instances_end(struct ranks *ranks);
 /* ranks_clocks.c */
 void ranks_clocks_add(struct ranks *ranks, const struct instance *instance, double shortest_ns);
 void ranks_clocks_report(struct ranks *ranks, struct ranks_report *report);
-/* ranks_stages.c */
-void ranks_find_stages(struct ranks *ranks);
 /* ranks_stragglers.c */
 void ranks_find_stragglers(struct ranks *ranks, struct ranks_report *report);
 /* ranks_links.c */
@@ -258,11 +247,11 @@ void ranks_find_slow_links(struct ranks *ranks, struct ranks_report *report);
 void ranks_find_late_hosts(struct ranks *ranks, struct ranks_report *report);
 /* ranks_findings.c */
 void ranks_find_in_job(const struct ranks *ranks, struct ranks_report *report);
-/* ranks_compared.c. Adds a finding for each job that could not be compared; no other finding of the job then
+/* Adds a finding for each job that could not be compared; no other finding of the job then
  * counts. */
 void ranks_find_not_compared(const struct ranks *ranks, struct ranks_report *report);
 void ranks_offer(struct ranks_report *report, const struct ranks_finding *finding);
-/* Removes the findings whose entry in `drops` is true, by their index. */
-void ranks_drop(struct ranks_report *report, const bool *drops);
+/* Removes the findings whose entry in `drops` is true, by their index. Frees `drops`. */
+void ranks_drop(struct ranks_report *report, bool *drops);
 /* Returns a text such as "rank 3 (node-2, NVIDIA H100)", which the caller frees. */
 char *ranks_describe(const struct ranks *ranks, uint32_t rank);

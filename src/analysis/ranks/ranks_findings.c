@@ -1,19 +1,23 @@
-/* Looks for findings about the job as a whole: exposed communication, imbalance, data loading. */
-#include "analysis/ranks/ranks.h"
-
+/* Looks for findings about the job as a whole: exposed communication, imbalance, data loading, and data that
+ * could not be compared. Without the last one, "No findings" would also mean that nothing was compared. */
 #include "analysis/ranks/ranks_data.h"
+
+#include "cli/util/sort.h"
+#include "cli/util/text.h"
 #include "cli/util/xalloc.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define EXPOSED_SHARE   0.1
-#define IMBALANCE_SHARE 0.05
-#define LOADER_SHARE    0.05
-#define JOB_STEPS_MIN   3
-#define STAGE_STEPS     0.5 /* share of all steps from which on the stage with the most work is named */
-#define FOUND_STEPS     0.5 /* share of all steps that must show a finding about the job */
+#define EXPOSED_SHARE    0.1
+#define IMBALANCE_SHARE  0.05
+#define LOADER_SHARE     0.05
+#define JOB_STEPS_MIN    3
+#define STAGE_STEPS      0.5 /* share of all steps from which on the stage with the most work is named */
+#define FOUND_STEPS      0.5 /* share of all steps that must show a finding about the job */
+#define REPEATED_SHARE   0.5 /* of a rank's steps; more: its file was given twice, no batch was sent twice */
+#define INCOMPLETE_SHARE 0.5 /* of the collectives; more: most of the ranks' common data are missing */
 
 /* Facts about a step of all ranks, from consecutive rows of the report. */
 struct step_facts {
@@ -69,14 +73,6 @@ struct stage_sum {
     size_t count;
 };
 
-static void add_to_stage(const struct ranks *ranks, struct stage_sum *stages,
-                         const struct ranks_step_row *row)
-{
-    struct stage_sum *sum = &stages[ranks->ranks[row->rank].stage];
-    sum->own_ns += work_of(row);
-    sum->count++;
-}
-
 /* Returns the stage with the largest mean; RANKS_NONE: none. Sets the sums to 0. */
 static uint32_t heaviest_of(const struct ranks *ranks, struct stage_sum *stages)
 {
@@ -113,14 +109,17 @@ static struct step_facts facts_of(const struct ranks *ranks, const struct ranks_
         if (is_straggler(ranks, report, rows[i].rank))
             continue;
         scratch[usual++] = (double)parts->loader_ns;
-        add_to_stage(ranks, stages, &rows[i]);
+        double work_ns = work_of(&rows[i]);
+        struct stage_sum *stage = &stages[ranks->ranks[rows[i].rank].stage];
+        stage->own_ns += work_ns;
+        stage->count++;
         is_pipeline |= ranks->ranks[rows[i].rank].is_in_pipeline;
-        facts.most = work_of(&rows[i]) > work.most ? rows[i].rank : facts.most;
-        add_to_spread(&work, work_of(&rows[i]));
+        facts.most = work_ns > work.most ? rows[i].rank : facts.most;
+        add_to_spread(&work, work_ns);
         add_to_spread(&own, (double)rows[i].own_ns);
     }
     facts.imbalance_ns = is_pipeline ? above_mean(&work) : fmin(above_mean(&work), above_mean(&own));
-    facts.loader_ns = ranks_median(scratch, usual);
+    facts.loader_ns = sort_median(scratch, usual);
     facts.heaviest = heaviest_of(ranks, stages);
     return facts;
 }
@@ -175,23 +174,26 @@ static char *describe_imbalance(const struct ranks *ranks, uint32_t job, const u
     }
     if (stage == RANKS_NONE)
         return xstrdup("the rank with the most work, not the same one each time, is above the mean of all");
+    struct text text = {0};
     char *first = ranks_describe(ranks, stage);
-    char *who = members == 1 ? xasprintf("%s", first)
-                             : xasprintf("the pipeline stage of %s and %zu other%s", first, members - 1,
-                                         members == 2 ? "" : "s");
-    char *text = xasprintf("%s, which has the most work in %llu of %llu steps, is above the mean of all", who,
-                           (unsigned long long)steps[stage], (unsigned long long)count);
+    text_add_format(&text, "%s%s", members == 1 ? "" : "the pipeline stage of ", first);
+    if (members > 1)
+        text_add_format(&text, " and %zu other%s", members - 1, members == 2 ? "" : "s");
+    text_add_format(&text, ", which has the most work in %llu of %llu steps, is above the mean of all",
+                    (unsigned long long)steps[stage], (unsigned long long)count);
     free(first);
-    free(who);
-    return text;
+    return text.data;
 }
 
-/* Offers the finding, with the median over the steps as its saving, so that a single step cannot cause it. */
+/* Offers the finding, with the median over the steps as its saving, so that a single step cannot cause it.
+ * Frees the sum's series. */
 static void offer_sum(struct ranks_report *report, uint32_t job, struct job_sum *sum, const char *text,
                       const char *advice)
 {
     double saving = ranks_series_quantile(&sum->saving, 0.5);
     double duration = ranks_series_quantile(&sum->duration, 0.5);
+    ranks_series_deinit(&sum->saving);
+    ranks_series_deinit(&sum->duration);
     if (sum->found < JOB_STEPS_MIN || (double)sum->found < FOUND_STEPS * (double)sum->steps ||
         saving < sum->share_min * duration)
         return;
@@ -212,38 +214,34 @@ static void offer_sum(struct ranks_report *report, uint32_t job, struct job_sum 
     ranks_offer(report, &finding);
 }
 
-/* Memory for one job, by rank, or by stage, whose number is that of a rank. */
-struct job_work {
-    double *scratch;
-    struct stage_sum *sums;
-    uint64_t *stages, *heaviest; /* steps where the stage or rank has the most work */
-};
-
-/* Looks for findings in the steps of one job, in the report's rows from `first` to `last`. `work` must be
- * zeroed. */
-static void find_in_one(const struct ranks *ranks, struct ranks_report *report, size_t first, size_t last,
-                        const struct job_work *work)
+/* Looks for findings in the steps of one job, in the report's rows from `first` to `last`. */
+static void find_in_one(const struct ranks *ranks, struct ranks_report *report, size_t first, size_t last)
 {
+    /* By rank, or by stage, whose number is that of a rank; the last two count the steps where it has the
+     * most work. */
+    double *scratch = xcalloc(ranks->rank_count + 1, sizeof *scratch);
+    struct stage_sum *sums = xcalloc(ranks->rank_count + 1, sizeof *sums);
+    uint64_t *stages = xcalloc(ranks->rank_count + 1, sizeof *stages);
+    uint64_t *heaviest = xcalloc(ranks->rank_count + 1, sizeof *heaviest);
     struct job_sum exposed = {.kind = RANKS_EXPOSED, .share_min = EXPOSED_SHARE},
                    imbalance = {.kind = RANKS_IMBALANCE, .share_min = IMBALANCE_SHARE},
                    loader = {.kind = RANKS_DATA_LOADER, .share_min = LOADER_SHARE};
-    uint32_t job = first < last ? report->steps[first].job : 0;
+    uint32_t job = report->steps[first].job;
     for (size_t i = first, end; i < last; i = end + 1) {
         for (end = i; report->steps[end].rank != RANKS_NONE;)
             end++;
         if (report->steps[end].partial != RANKS_WHOLE || end - i < 2)
             continue;
-        struct step_facts facts =
-            facts_of(ranks, report, &report->steps[i], end - i, work->scratch, work->sums);
+        struct step_facts facts = facts_of(ranks, report, &report->steps[i], end - i, scratch, sums);
         if (facts.heaviest != RANKS_NONE)
-            work->stages[facts.heaviest]++;
+            stages[facts.heaviest]++;
         if (facts.most != RANKS_NONE)
-            work->heaviest[facts.most]++;
+            heaviest[facts.most]++;
         sum_step(&exposed, &facts, facts.exposed_min_ns);
         sum_step(&imbalance, &facts, facts.imbalance_ns);
         sum_step(&loader, &facts, facts.loader_ns);
     }
-    char *who = describe_imbalance(ranks, job, work->stages, work->heaviest, imbalance.steps);
+    char *who = describe_imbalance(ranks, job, stages, heaviest, imbalance.steps);
     offer_sum(
         report, job, &exposed,
         "communication that no compute overlaps and that waits for no rank, on the rank with the least of it",
@@ -253,27 +251,137 @@ static void find_in_one(const struct ranks *ranks, struct ranks_report *report, 
     offer_sum(
         report, job, &loader, "from the start of the step to the first CUDA call, on the median rank",
         "load data beside the GPU's work: more workers, prefetching, pinned memory, asynchronous copies");
-    free(who);
-    struct job_sum *all[] = {&exposed, &imbalance, &loader};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        ranks_series_deinit(&all[i]->saving);
-        ranks_series_deinit(&all[i]->duration);
-    }
+    void *arrays[] = {scratch, sums, stages, heaviest, who};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        free(arrays[i]);
 }
 
 void ranks_find_in_job(const struct ranks *ranks, struct ranks_report *report)
 {
-    size_t count = ranks->rank_count + 1;
     for (size_t i = 0, end; i < report->step_count; i = end) {
         for (end = i; end < report->step_count && report->steps[end].job == report->steps[i].job;)
             end++;
-        struct job_work work = {.scratch = xcalloc(count, sizeof *work.scratch),
-                                .sums = xcalloc(count, sizeof *work.sums),
-                                .stages = xcalloc(count, sizeof *work.stages),
-                                .heaviest = xcalloc(count, sizeof *work.heaviest)};
-        find_in_one(ranks, report, i, end, &work);
-        void *arrays[] = {work.scratch, work.sums, work.stages, work.heaviest};
-        for (size_t j = 0; j < sizeof arrays / sizeof *arrays; j++)
-            free(arrays[j]);
+        find_in_one(ranks, report, i, end);
+    }
+}
+
+/* --- data that could not be compared --- */
+
+static uint64_t collectives_of(const struct ranks_report *report, uint32_t job)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < report->collective_count; i++)
+        if (report->collectives[i].job == job)
+            count += report->collectives[i].count;
+    return count;
+}
+
+/* Returns the numbers of the job's missing ranks, such as "2, 5, 7". The caller frees the text. */
+static char *missing_ranks(const struct ranks *ranks, uint32_t job)
+{
+    uint32_t world = ranks->jobs[job].world, shown = 0;
+    bool *is_there = xcalloc(world + 1, sizeof *is_there);
+    struct text text = {0};
+    for (size_t i = 0; i < ranks->rank_count; i++)
+        if (ranks->ranks[i].job == job && ranks->ranks[i].number < world)
+            is_there[ranks->ranks[i].number] = true;
+    for (uint32_t i = 0; i < world; i++)
+        if (!is_there[i] && shown++ < 8)
+            text_add_format(&text, "%s%u", shown > 1 ? ", " : "", i);
+    if (shown > 8)
+        text_add_format(&text, " and %u more", shown - 8);
+    free(is_there);
+    return text.data ? text.data : xcalloc(1, 1);
+}
+
+/* Returns the number of repeated steps of ranks whose file was given twice. One such rank is enough to
+ * prevent a comparison: its times are wrong, and it seems to be late. */
+static uint64_t repeated_of(const struct ranks *ranks, uint32_t job)
+{
+    uint64_t repeated = 0;
+    for (size_t i = 0; i < ranks->rank_count; i++) {
+        const struct process_rank *rank = &ranks->ranks[i];
+        if (rank->job == job && (double)rank->repeated >= REPEATED_SHARE * (double)rank->steps)
+            repeated += rank->repeated;
+    }
+    return repeated;
+}
+
+/* Returns why the ranks of the job were not compared, a text that the caller frees; NULL: they were. */
+static char *reason_of(const struct ranks *ranks, const struct ranks_report *report, uint32_t at)
+{
+    const struct job *job = &ranks->jobs[at];
+    const struct ranks_losses *losses = &ranks->losses;
+    uint64_t steps = 0, joint_steps = 0; /* of one rank or more; whole ones of two ranks or more */
+    uint64_t collectives = collectives_of(report, at);
+    for (size_t i = 0; i < report->step_count; i++) {
+        const struct ranks_step_row *row = &report->steps[i];
+        bool is_mean = row->job == at && row->rank == RANKS_NONE;
+        steps += is_mean;
+        joint_steps += is_mean && row->partial == RANKS_WHOLE && row->rank_count > 1;
+    }
+    if (!steps || (job->world < 2 && job->rank_count < 2 && !losses->incomplete))
+        return NULL;
+    uint64_t repeated = repeated_of(ranks, at);
+    if (repeated)
+        return xasprintf("%llu steps of ranks are there twice, so the same file was given more than once",
+                         (unsigned long long)repeated);
+    if (job->world > job->rank_count) {
+        char *missing = missing_ranks(ranks, at);
+        char *text = xasprintf("%u of %u ranks are there; missing: %s", job->rank_count, job->world, missing);
+        free(missing);
+        return text;
+    }
+    if (job->rank_count < 2)
+        return xstrdup("one rank is there, and its collectives have more");
+    if (losses->unreadable && !collectives)
+        return xasprintf("the keys of %llu collectives cannot be read",
+                         (unsigned long long)losses->unreadable);
+    if (!joint_steps)
+        return xasprintf("none of %llu steps is whole and on several ranks", (unsigned long long)steps);
+    if (!collectives && losses->ambiguous)
+        return xasprintf("%llu collectives have a rank twice", (unsigned long long)losses->ambiguous);
+    if (!collectives && losses->incomplete)
+        return xasprintf("no collective has all of its ranks (%llu lack some)",
+                         (unsigned long long)losses->incomplete);
+    unsigned long long all = losses->incomplete + ranks->complete;
+    if (ranks->job_count == 1 && (double)losses->incomplete > INCOMPLETE_SHARE * (double)all)
+        return xasprintf("%llu of %llu collectives lack some of their ranks",
+                         (unsigned long long)losses->incomplete, all);
+    return collectives ? NULL : xstrdup("no collective is known on two ranks");
+}
+
+static void offer_not_compared(struct ranks_report *report, uint32_t job, const char *reason)
+{
+    const struct ranks_step_row *step = report->steps;
+    while (step->job != job)
+        step++;
+    struct ranks_finding finding = {
+        .kind = RANKS_NOT_COMPARED,
+        .job = job,
+        .rank = RANKS_NONE,
+        .step = step->number,
+        .advice = "give the files of all ranks of the same steps, each once; ranks sample the same steps if "
+                  "they know their job",
+    };
+    memcpy(finding.trace_id, step->trace_id, RANKS_ID_BYTES);
+    finding.evidence = xasprintf("the ranks were not compared: %s", reason);
+    ranks_offer(report, &finding);
+}
+
+void ranks_find_not_compared(const struct ranks *ranks, struct ranks_report *report)
+{
+    for (uint32_t job = 0; job < ranks->job_count; job++) {
+        char *reason = reason_of(ranks, report, job);
+        if (!reason)
+            continue;
+        if (!collectives_of(report, job) || repeated_of(ranks, job)) {
+            bool *drops = xcalloc(report->finding_count + 1, sizeof *drops);
+            for (size_t i = 0; i < report->finding_count; i++)
+                drops[i] = report->findings[i].job == job;
+            ranks_drop(report, drops);
+        }
+        offer_not_compared(report, job, reason);
+        free(reason);
     }
 }

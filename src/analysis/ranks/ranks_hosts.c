@@ -2,9 +2,8 @@
  * peers are late. So hosts are compared: a host is late in a step if three quarters of its ranks are above
  * the median of the ranks on other hosts. Also, if each rank of a host is a straggler on its own, as with one
  * rank of the host in each communicator, the host is named instead. */
-#include "analysis/ranks/ranks.h"
-
 #include "analysis/ranks/ranks_standing.h"
+#include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
@@ -17,44 +16,41 @@
 static int compare_own(const void *a, const void *b)
 {
     const struct peer *x = *(const struct peer *const *)a, *y = *(const struct peer *const *)b;
-    return x->own_ns < y->own_ns ? -1 : x->own_ns > y->own_ns;
+    return ORDER(x->own_ns, y->own_ns);
 }
 
 /* Sets `*low_ns` to the own time that three quarters of the host's ranks reach in the step. Fills
- * work->others with the ranks of other hosts, after the host's median rank. False: there is nothing to
- * compare. */
-static bool compare_host(const struct ranks *ranks, struct standing_work *work, size_t count, uint32_t host,
-                         size_t *other_count, double *low_ns)
+ * work->others with the ranks of other hosts, after the host's median rank, and returns how many they are
+ * together; 0: there is nothing to compare. */
+static size_t compare_host(const struct ranks *ranks, struct standing_work *work, uint32_t host,
+                           double *low_ns)
 {
-    const struct peer **own = xcalloc(count, sizeof *own);
+    const struct peer **own = xcalloc(work->peer_count, sizeof *own);
     size_t owns = 0, others = 1;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < work->peer_count; i++) {
         if (ranks->ranks[work->peers[i].rank].host == host)
             own[owns++] = &work->peers[i];
         else
             work->others[others++] = work->peers[i];
     }
-    bool is_comparable = others > HOST_RANKS_MIN;
+    bool is_comparable = owns >= HOST_RANKS_MIN && others > HOST_RANKS_MIN;
     if (is_comparable) {
         qsort(own, owns, sizeof *own, compare_own);
         work->others[0] = *own[owns / 2];
         *low_ns = own[(size_t)((1 - HOST_SHARE) * (double)owns)]->own_ns;
     }
-    *other_count = others;
     free(own);
-    return is_comparable;
+    return is_comparable ? others : 0;
 }
 
 /* Adds one step to the hosts' standings. Only one host can be late in a step. */
-static void add_step(const struct ranks *ranks, struct standing_work *work, size_t count)
+static void add_step(const struct ranks *ranks, struct standing_work *work)
 {
     uint32_t late = RANKS_NONE;
     double most_ns = 0, low_ns = 0;
-    size_t others = 0, *here = xcalloc(ranks->host_count, sizeof *here);
-    for (size_t i = 0; i < count; i++)
-        here[ranks->ranks[work->peers[i].rank].host]++;
     for (uint32_t host = 0; host < ranks->host_count; host++) {
-        if (here[host] < HOST_RANKS_MIN || !compare_host(ranks, work, count, host, &others, &low_ns))
+        size_t others = compare_host(ranks, work, host, &low_ns);
+        if (!others)
             continue;
         struct standing *standing = &work->standings[host];
         struct threshold threshold = standing_threshold(work->others, others, 0, work->scratch);
@@ -65,10 +61,9 @@ static void add_step(const struct ranks *ranks, struct standing_work *work, size
             late = host;
         }
     }
-    free(here);
     if (late == RANKS_NONE)
         return;
-    (void)compare_host(ranks, work, count, late, &others, &low_ns);
+    size_t others = compare_host(ranks, work, late, &low_ns);
     struct threshold threshold = standing_threshold(work->others, others, 0, work->scratch);
     work->others[0].over_ns = work->others[0].own_ns - threshold.median_ns;
     threshold.second_ns = threshold.median_ns;
@@ -99,7 +94,6 @@ static void offer(struct ranks *ranks, struct ranks_report *report, const struct
     uint32_t count;
     char *numbers = numbers_of(ranks, like->job, host, &count);
     struct ranks_finding finding = *like;
-    finding.kind = RANKS_STRAGGLER;
     finding.rank = RANKS_NONE;
     finding.host = ranks->hosts[host].name;
     finding.evidence =
@@ -135,27 +129,15 @@ static void examine(struct ranks *ranks, struct ranks_report *report, const stru
                     struct standing_work *work)
 {
     uint32_t job = ranks->ranks[team->steps[0]->rank].job;
-    for (size_t at = 0, count; at < team->count;) {
-        at = standing_peers(team, at, work->peers, &count);
-        if (count >= 2 * HOST_RANKS_MIN)
-            add_step(ranks, work, count);
-    }
+    for (size_t at = 0; standing_next(team, &at, work);)
+        add_step(ranks, work);
     for (uint32_t host = 0; host < ranks->host_count; host++) {
         struct standing *standing = &work->standings[host];
         if (is_late(work, ranks, host) && !named(report, ranks->hosts[host].name, job)) {
-            struct cause cause = standing_cause(standing);
-            struct ranks_finding like = {.job = job,
-                                         .is_idle = cause.is_idle,
-                                         .is_work = cause.is_work,
-                                         .steps = standing->late,
-                                         .steps_seen = standing->steps,
-                                         .delay_ns = ranks_series_quantile(&standing->excess, 0.5),
-                                         .saving_ns = standing->saving_ns / (double)standing->steps,
-                                         .saving_share = standing->saving_ns / standing->duration_ns,
-                                         .step = standing->worst->step.number,
-                                         .advice = cause.advice};
-            memcpy(like.trace_id, standing->worst->step.trace_id, RANKS_ID_BYTES);
-            offer(ranks, report, &like, host, cause.text);
+            const char *cause;
+            struct ranks_finding like = standing_finding(standing, &cause);
+            like.job = job;
+            offer(ranks, report, &like, host, cause);
         }
         standing_deinit(standing);
     }
@@ -195,34 +177,18 @@ static bool is_explained(const struct ranks *ranks, const struct ranks_report *r
     return host && finding->delay_ns < BEYOND_HOST * host->delay_ns;
 }
 
-static void drop_explained(const struct ranks *ranks, struct ranks_report *report)
-{
-    bool *drops = xcalloc(report->finding_count + 1, sizeof *drops);
-    for (size_t i = 0; i < report->finding_count; i++)
-        drops[i] = is_explained(ranks, report, &report->findings[i]);
-    ranks_drop(report, drops);
-    free(drops);
-}
-
-static void merge_stragglers(struct ranks *ranks, struct ranks_report *report)
-{
-    for (uint32_t job = 0; job < ranks->job_count; job++)
-        for (uint32_t host = 0; host < ranks->host_count; host++) {
-            const struct ranks_finding *most = all_late(ranks, report, job, host);
-            if (!most || named(report, ranks->hosts[host].name, job))
-                continue;
-            struct ranks_finding like = *most;
-            const char *cause = strstr(most->evidence, "; ");
-            offer(ranks, report, &like, host, cause ? cause + 2 : "its ranks take longer");
-        }
-}
-
 void ranks_find_late_hosts(struct ranks *ranks, struct ranks_report *report)
 {
     if (ranks->host_count > 1)
         standing_each_team(ranks, report, ranks->host_count, examine);
-    if (!report->finding_count)
-        return;
-    merge_stragglers(ranks, report);
-    drop_explained(ranks, report);
+    for (uint32_t job = 0; job < ranks->job_count; job++)
+        for (uint32_t host = 0; host < ranks->host_count; host++) {
+            const struct ranks_finding *most = all_late(ranks, report, job, host);
+            if (most && !named(report, ranks->hosts[host].name, job))
+                offer(ranks, report, most, host, strstr(most->evidence, "; ") + 2);
+        }
+    bool *drops = xcalloc(report->finding_count + 1, sizeof *drops);
+    for (size_t i = 0; i < report->finding_count; i++)
+        drops[i] = is_explained(ranks, report, &report->findings[i]);
+    ranks_drop(report, drops);
 }

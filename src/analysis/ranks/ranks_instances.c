@@ -1,17 +1,15 @@
 /* Matches the parts of a collective from all ranks and reduces each complete one to sums. */
-#include "analysis/ranks/ranks.h"
-
 #include "analysis/ranks/ranks_data.h"
+
+#include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define ARRIVALS_FEW 24 /* arrivals up to which an insertion sort is the fastest */
-#define LAST_SHARE                                                                                           \
-    0.1                /* a rank that waited less than this share of the transfer arrived with the last one  \
-                        */
-#define QUEUE_NS 20000 /* longest time between two collectives of which the second waits for the first */
+#define LAST_SHARE     0.1 /* a rank that waited less, as a share of the transfer, arrived with the last one */
+#define LINK_BYTES_MIN 65536 /* the duration of a smaller collective is mostly latency */
+#define QUEUE_NS       20000 /* longest time between two collectives of which the second waits for the first */
 
 static void close_instance(struct ranks *ranks, struct instance *instance)
 {
@@ -49,10 +47,9 @@ static struct instance *new_instance(struct ranks *ranks)
         ranks->free_instance = instance->next_free;
         return instance;
     }
-    ranks->instances = xgrow(ranks->instances, &ranks->instance_capacity, ranks->instance_count + 1,
-                             sizeof *ranks->instances);
-    ranks->instances[ranks->instance_count] = (struct instance){0};
-    return &ranks->instances[ranks->instance_count++];
+    struct instance *instance = XADD(ranks->instances, ranks->instance_count, ranks->instance_capacity);
+    *instance = (struct instance){0};
+    return instance;
 }
 
 /* Skips entries of closed instances at the front of the order. */
@@ -75,8 +72,7 @@ static void append_order(struct ranks *ranks, uint32_t at, uint64_t opened)
             ranks->order[i] = ranks->order[ranks->order_first + i];
         ranks->order_first = 0;
     }
-    ranks->order = xgrow(ranks->order, &ranks->order_capacity, ranks->order_count + 1, sizeof *ranks->order);
-    ranks->order[ranks->order_count++] = (struct order){at, opened};
+    *XADD(ranks->order, ranks->order_count, ranks->order_capacity) = (struct order){at, opened};
 }
 
 /* Builds the map of open keys again when closed keys fill it, because open ones are few. */
@@ -99,8 +95,6 @@ static struct instance *open_instance(struct ranks *ranks, const struct ranks_co
         renew_map(ranks);
     struct instance *instance = new_instance(ranks);
     uint32_t at = (uint32_t)(instance - ranks->instances);
-    struct arrival *arrivals = instance->arrivals;
-    size_t capacity = instance->capacity;
     *instance = (struct instance){.key = collective->key,
                                   .communicator = collective->communicator,
                                   .step = collective->step,
@@ -109,21 +103,12 @@ static struct instance *open_instance(struct ranks *ranks, const struct ranks_co
                                                                                    : collective->operation,
                                   .is_uniform = true,
                                   .participants = collective->participants,
-                                  .arrivals = arrivals,
-                                  .capacity = capacity,
+                                  .arrivals = instance->arrivals,
+                                  .capacity = instance->capacity,
                                   .opened = ++ranks->opened};
     int_map_set(&ranks->open, collective->key, at);
     append_order(ranks, at, instance->opened);
     return instance;
-}
-
-static void evict_oldest(struct ranks *ranks)
-{
-    skip_closed(ranks);
-    if (ranks->order_first == ranks->order_count)
-        return;
-    ranks->losses.evicted++;
-    drop_instance(ranks, &ranks->instances[ranks->order[ranks->order_first++].instance]);
 }
 
 static uint32_t communicator_at(struct ranks *ranks, const struct instance *instance)
@@ -131,11 +116,9 @@ static uint32_t communicator_at(struct ranks *ranks, const struct instance *inst
     uint32_t at = int_map_get(&ranks->communicator_numbers, instance->communicator);
     if (at != MAP_NONE)
         return at;
-    ranks->communicators = xgrow(ranks->communicators, &ranks->communicator_capacity,
-                                 ranks->communicator_count + 1, sizeof *ranks->communicators);
-    at = (uint32_t)ranks->communicator_count++;
-    ranks->communicators[at] = (struct communicator){
-        .key = instance->communicator, .participants = instance->participants, .first_lateness = RANKS_NONE};
+    at = (uint32_t)ranks->communicator_count;
+    *XADD(ranks->communicators, ranks->communicator_count, ranks->communicator_capacity) =
+        (struct communicator){.participants = instance->participants};
     int_map_set(&ranks->communicator_numbers, instance->communicator, at);
     return at;
 }
@@ -144,19 +127,18 @@ static uint32_t communicator_at(struct ranks *ranks, const struct instance *inst
  * mostly both in the order of the ranks. */
 static uint32_t slot_of(struct ranks *ranks, uint32_t at, uint32_t rank, size_t likely)
 {
-    if (likely < ranks->communicators[at].member_count &&
-        ranks->communicators[at].members[likely].rank == rank)
+    struct communicator *communicator = &ranks->communicators[at];
+    if (likely < communicator->member_count && communicator->members[likely].rank == rank)
         return (uint32_t)likely;
     uint64_t key = ranks_pair_key(at, rank);
     uint32_t slot = int_map_get(&ranks->slots, key);
     if (slot != MAP_NONE)
         return slot;
-    struct communicator *communicator = &ranks->communicators[at];
-    communicator->members = xgrow(communicator->members, &communicator->member_capacity,
-                                  communicator->member_count + 1, sizeof *communicator->members);
-    communicator->members[communicator->member_count] = (struct member){.rank = rank};
-    int_map_set(&ranks->slots, key, (uint32_t)communicator->member_count);
-    return (uint32_t)communicator->member_count++;
+    slot = (uint32_t)communicator->member_count;
+    *XADD(communicator->members, communicator->member_count, communicator->member_capacity) =
+        (struct member){.rank = rank};
+    int_map_set(&ranks->slots, key, slot);
+    return slot;
 }
 
 static uint32_t count_hosts(struct ranks *ranks, const struct instance *instance)
@@ -181,20 +163,17 @@ static struct class *class_at(struct ranks *ranks, const struct instance *instan
         return &ranks->classes[at];
     if (ranks->class_count >= ranks->limits.classes_max)
         return NULL;
-    ranks->classes =
-        xgrow(ranks->classes, &ranks->class_capacity, ranks->class_count + 1, sizeof *ranks->classes);
-    struct class *class = &ranks->classes[ranks->class_count];
-    *class = (struct class){.communicator = communicator};
-    class->row =
-        (struct ranks_collective_row){.communicator = instance->communicator,
-                                      .operation = instance->operation,
-                                      .participants = instance->participants,
-                                      .first_rank = low,
-                                      .second_rank = instance->count > 1 ? instance->arrivals[1].rank : low,
-                                      .host_count = count_hosts(ranks, instance),
-                                      .bytes_min = UINT64_MAX,
-                                      .has_transfer = !ranks_is_p2p(instance->operation)};
-    int_map_set(&ranks->class_numbers, key, (uint32_t)ranks->class_count++);
+    int_map_set(&ranks->class_numbers, key, (uint32_t)ranks->class_count);
+    struct class *class = XADD(ranks->classes, ranks->class_count, ranks->class_capacity);
+    *class = (struct class){.communicator = communicator,
+                            .row = {.communicator = instance->communicator,
+                                    .operation = instance->operation,
+                                    .participants = instance->participants,
+                                    .first_rank = low,
+                                    .second_rank = instance->count > 1 ? instance->arrivals[1].rank : low,
+                                    .host_count = count_hosts(ranks, instance),
+                                    .bytes_min = UINT64_MAX,
+                                    .has_transfer = !ranks_is_p2p(instance->operation)}};
     return class;
 }
 
@@ -204,31 +183,17 @@ static struct lateness *lateness_at(struct ranks *ranks, uint32_t at, uint64_t s
     uint32_t number = int_map_get(&ranks->lateness_numbers, key);
     if (number != MAP_NONE)
         return &ranks->lateness[number];
-    struct communicator *communicator = &ranks->communicators[at];
-    if (ranks->lateness_values + communicator->participants > ranks->limits.lateness_values_max) {
+    size_t slots = ranks->communicators[at].participants;
+    if (ranks->lateness_values + slots > ranks->limits.lateness_values_max) {
         ranks->losses.lateness++;
         return NULL;
     }
-    ranks->lateness_values += communicator->participants;
-    ranks->lateness =
-        xgrow(ranks->lateness, &ranks->lateness_capacity, ranks->lateness_count + 1, sizeof *ranks->lateness);
-    ranks->lateness[ranks->lateness_count] =
-        (struct lateness){.communicator = at,
-                          .next = communicator->first_lateness,
-                          .step = step,
-                          .slots = communicator->participants,
-                          .late_ns = xcalloc(communicator->participants, sizeof(double))};
-    communicator->first_lateness = (uint32_t)ranks->lateness_count;
+    ranks->lateness_values += slots;
     int_map_set(&ranks->lateness_numbers, key, (uint32_t)ranks->lateness_count);
-    return &ranks->lateness[ranks->lateness_count++];
-}
-
-static bool all_need_all(enum ranks_operation operation)
-{
-#define RANKS_OPERATION_ALL(id, name, factor, all) [id] = all,
-    static const bool table[] = {RANKS_OPERATIONS(RANKS_OPERATION_ALL)};
-#undef RANKS_OPERATION_ALL
-    return table[operation];
+    struct lateness *lateness = XADD(ranks->lateness, ranks->lateness_count, ranks->lateness_capacity);
+    *lateness = (struct lateness){
+        .communicator = at, .step = step, .slots = slots, .late_ns = xcalloc(slots, sizeof(double))};
+    return lateness;
 }
 
 struct durations {
@@ -250,7 +215,7 @@ static struct durations durations_of(struct ranks *ranks, const struct instance 
             result.last = i;
         }
     }
-    result.median = ranks_median(ranks->scratch, instance->count);
+    result.median = sort_median(ranks->scratch, instance->count);
     result.shortest = ranks->scratch[0];
     result.longest = ranks->scratch[instance->count - 1];
     return result;
@@ -291,17 +256,16 @@ static struct speed *speed_at(struct ranks *ranks, struct class *class, uint64_t
         return NULL;
     }
     ranks->speed_count++;
-    class->speeds =
-        xgrow(class->speeds, &class->speed_capacity, class->speed_count + 1, sizeof *class->speeds);
-    class->speeds[class->speed_count] = (struct speed){.step = step, .ns_per_byte = INFINITY};
-    return &class->speeds[class->speed_count++];
+    struct speed *speed = XADD(class->speeds, class->speed_count, class->speed_capacity);
+    *speed = (struct speed){.step = step, .ns_per_byte = INFINITY};
+    return speed;
 }
 
 static void add_speed(struct ranks *ranks, struct class *class, const struct instance *instance,
                       const struct durations *durations, uint64_t step)
 {
     bool is_measured = class->row.has_transfer || ranks_is_p2p(instance->operation);
-    if (instance->bytes < RANKS_LINK_BYTES_MIN || !is_measured || durations->shortest <= 0)
+    if (instance->bytes < LINK_BYTES_MIN || !is_measured || durations->shortest <= 0)
         return;
     struct speed *speed = speed_at(ranks, class, step);
     float ns_per_byte = (float)(durations->shortest / (double)instance->bytes);
@@ -329,12 +293,12 @@ static double blocked_of_all(struct ranks *ranks, const struct instance *instanc
 {
     for (size_t i = 0; i < instance->count; i++)
         ranks->scratch[i] = fmin((double)instance->arrivals[i].blocked_ns, transfer);
-    ranks_sort(ranks->scratch, instance->count);
+    sort_doubles(ranks->scratch, instance->count);
     return ranks->scratch[(instance->count - 1) / 2];
 }
 
-static const struct member *member_of(struct ranks *ranks, uint32_t communicator,
-                                      const struct instance *instance, size_t at)
+static struct member *member_of(struct ranks *ranks, uint32_t communicator, const struct instance *instance,
+                                size_t at)
 {
     uint32_t slot = slot_of(ranks, communicator, instance->arrivals[at].rank, at);
     return &ranks->communicators[communicator].members[slot];
@@ -355,18 +319,8 @@ static double blocked_of_last(struct ranks *ranks, uint32_t communicator, const 
         if (member_of(ranks, communicator, instance, i)->lead_ns <= least + transfer * LAST_SHARE)
             ranks->scratch[count++] = fmin(fmax((double)arrival->blocked_ns - waited, 0), transfer);
     }
-    ranks_sort(ranks->scratch, count);
+    sort_doubles(ranks->scratch, count);
     return ranks->scratch[(count - 1) / 2];
-}
-
-/* Returns the part of the transfer that would block the ranks if none had waited for another one. A rank that
- * waited has no work left that could hide the transfer, so the ranks that arrived last decide; but not if
- * these are late with their next work, which blocks them alone. */
-static double usually_blocked(struct ranks *ranks, uint32_t communicator, const struct instance *instance,
-                              double transfer)
-{
-    double all = blocked_of_all(ranks, instance, transfer);
-    return fmin(all, blocked_of_last(ranks, communicator, instance, transfer));
 }
 
 /* Returns the idle time of the median rank after the collective, which is mostly 0. */
@@ -379,7 +333,7 @@ static double usually_idle(struct ranks *ranks, const struct instance *instance)
     }
     if (busy > (instance->count - 1) / 2)
         return 0;
-    ranks_sort(ranks->scratch, instance->count);
+    sort_doubles(ranks->scratch, instance->count);
     return ranks->scratch[(instance->count - 1) / 2];
 }
 
@@ -390,8 +344,7 @@ static void update_leads(struct ranks *ranks, uint32_t communicator, const struc
 {
     for (size_t i = 0; i < instance->count; i++) {
         const struct arrival *arrival = &instance->arrivals[i];
-        uint32_t slot = slot_of(ranks, communicator, arrival->rank, i);
-        struct member *member = &ranks->communicators[communicator].members[slot];
+        struct member *member = member_of(ranks, communicator, instance, i);
         uint64_t start = arrival->end_ns - arrival->duration_ns;
         bool is_queued = start >= member->end_ns && start - member->end_ns <= QUEUE_NS;
         member->lead_ns = (double)arrival->duration_ns - transfer + (is_queued ? member->lead_ns : 0);
@@ -417,10 +370,15 @@ static double waiting_of(const struct arrival *arrival, double waited, double le
 static void add_waits(struct ranks *ranks, uint32_t communicator, const struct instance *instance,
                       double shortest_ns)
 {
-    bool has_transfer = instance->is_uniform && all_need_all(instance->operation);
+    bool has_transfer = instance->is_uniform && ranks_operations[instance->operation].all_need_all;
     double transfer = has_transfer ? shortest_ns : 0;
     update_leads(ranks, communicator, instance, transfer);
-    double usual = has_transfer ? usually_blocked(ranks, communicator, instance, transfer) : 0;
+    /* The part of the transfer that would block the ranks if none had waited for another one. A rank that
+     * waited has no work left that could hide the transfer, so the ranks that arrived last decide; but not if
+     * these are late with their next work, which blocks them alone. */
+    double usual = !has_transfer ? 0
+                                 : fmin(blocked_of_all(ranks, instance, transfer),
+                                        blocked_of_last(ranks, communicator, instance, transfer));
     double usual_idle = usually_idle(ranks, instance);
     for (size_t i = 0; i < instance->count; i++) {
         const struct arrival *arrival = &instance->arrivals[i];
@@ -455,34 +413,20 @@ static int32_t usual_difference(struct ranks *ranks, const struct instance *inst
         return instance->arrivals[0].step_difference;
     for (size_t i = 0; i < instance->count; i++)
         ranks->scratch[i] = instance->arrivals[i].step_difference;
-    ranks_sort(ranks->scratch, instance->count);
+    sort_doubles(ranks->scratch, instance->count);
     return (int32_t)ranks->scratch[(instance->count - 1) / 2];
 }
 
 static int compare_arrivals(const void *a, const void *b)
 {
     const struct arrival *x = a, *y = b;
-    return x->rank < y->rank ? -1 : x->rank > y->rank;
+    return ORDER(x->rank, y->rank);
 }
 
-static void sort_arrivals(struct arrival *arrivals, size_t count)
-{
-    if (count > ARRIVALS_FEW) {
-        qsort(arrivals, count, sizeof *arrivals, compare_arrivals);
-        return;
-    }
-    for (size_t i = 1; i < count; i++) {
-        struct arrival arrival = arrivals[i];
-        size_t at = i;
-        for (; at && arrivals[at - 1].rank > arrival.rank; at--)
-            arrivals[at] = arrivals[at - 1];
-        arrivals[at] = arrival;
-    }
-}
-
+/* Sorts the arrivals by rank. */
 static bool has_duplicate(struct instance *instance)
 {
-    sort_arrivals(instance->arrivals, instance->count);
+    qsort(instance->arrivals, instance->count, sizeof *instance->arrivals, compare_arrivals);
     for (size_t i = 1; i < instance->count; i++)
         if (instance->arrivals[i].rank == instance->arrivals[i - 1].rank)
             return true;
@@ -508,7 +452,7 @@ static void complete_instance(struct ranks *ranks, struct instance *instance)
         ranks->losses.classes++;
     }
     add_waits(ranks, communicator, instance, durations.shortest);
-    if (!all_need_all(instance->operation))
+    if (!ranks_operations[instance->operation].all_need_all)
         return;
     for (size_t i = 0; i < instance->count; i++) {
         struct process_rank *rank = &ranks->ranks[instance->arrivals[i].rank];
@@ -521,23 +465,16 @@ static void complete_instance(struct ranks *ranks, struct instance *instance)
         ranks_clocks_add(ranks, instance, durations.shortest);
 }
 
-static struct instance *instance_at(struct ranks *ranks, const struct ranks_collective *collective)
-{
-    uint32_t at = int_map_get(&ranks->open, collective->key);
-    if (at != MAP_NONE && ranks->instances[at].opened && ranks->instances[at].key == collective->key)
-        return &ranks->instances[at];
-    return open_instance(ranks, collective);
-}
-
 void ranks_match(struct ranks *ranks, uint32_t rank, const struct ranks_collective *collective,
                  const struct blocking *blocking)
 {
-    struct instance *instance = instance_at(ranks, collective);
+    uint32_t at = int_map_get(&ranks->open, collective->key);
+    bool is_open =
+        at != MAP_NONE && ranks->instances[at].opened && ranks->instances[at].key == collective->key;
+    struct instance *instance = is_open ? &ranks->instances[at] : open_instance(ranks, collective);
     int64_t difference = (int64_t)(collective->step - instance->step);
     instance->is_uniform &= collective->bytes == instance->bytes;
-    instance->arrivals =
-        xgrow(instance->arrivals, &instance->capacity, instance->count + 1, sizeof *instance->arrivals);
-    instance->arrivals[instance->count++] = (struct arrival){
+    *XADD(instance->arrivals, instance->count, instance->capacity) = (struct arrival){
         .end_ns = collective->end_ns,
         .duration_ns = collective->end_ns - collective->start_ns,
         .blocked_ns = blocking->blocked_ns,
@@ -549,8 +486,11 @@ void ranks_match(struct ranks *ranks, uint32_t rank, const struct ranks_collecti
         complete_instance(ranks, instance);
         close_instance(ranks, instance);
     }
-    while (ranks->open_entries > ranks->limits.open_entries_max)
-        evict_oldest(ranks);
+    while (ranks->open_entries > ranks->limits.open_entries_max) {
+        skip_closed(ranks);
+        ranks->losses.evicted++;
+        drop_instance(ranks, &ranks->instances[ranks->order[ranks->order_first++].instance]);
+    }
 }
 
 static void finish_class(struct ranks *ranks, struct class *class)

@@ -1,9 +1,9 @@
 /* Looks for slow links: communicators, or pairs of ranks, whose transfers take longer than those of their
  * equals, or than their own in other steps. A rank that is late does not change the transfer, which is the
  * shortest duration. */
-#include "analysis/ranks/ranks.h"
-
 #include "analysis/ranks/ranks_data.h"
+
+#include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 
 #include <math.h>
@@ -54,8 +54,7 @@ static void add_slow(struct slow_list *list, const struct slow *slow)
         known->saving_ns = saving;
         return;
     }
-    list->items = xgrow(list->items, &list->capacity, list->count + 1, sizeof *list->items);
-    list->items[list->count++] = *slow;
+    *XADD(list->items, list->count, list->capacity) = *slow;
 }
 
 /* --- against equals --- */
@@ -64,13 +63,10 @@ static int compare_kinds(const void *a, const void *b)
 {
     const struct ranks_collective_row *x = *(const struct ranks_collective_row *const *)a,
                                       *y = *(const struct ranks_collective_row *const *)b;
-    if (x->operation != y->operation)
-        return x->operation < y->operation ? -1 : 1;
-    if (x->participants != y->participants)
-        return x->participants < y->participants ? -1 : 1;
-    if (x->host_count != y->host_count)
-        return x->host_count < y->host_count ? -1 : 1;
-    return (int)ranks_size_class(x->bytes_min) - (int)ranks_size_class(y->bytes_min);
+    int order = ORDER(x->operation, y->operation);
+    order = order ? order : ORDER(x->participants, y->participants);
+    order = order ? order : ORDER(x->host_count, y->host_count);
+    return order ? order : ORDER(ranks_size_class(x->bytes_min), ranks_size_class(y->bytes_min));
 }
 
 /* Finds rows that take longer than the median of all equal rows, without much skew. */
@@ -80,11 +76,11 @@ static void examine_equals(struct slow_list *list, const struct ranks_collective
     double *values = xcalloc(count, sizeof *values);
     for (size_t i = 0; i < count; i++)
         values[i] = rows[i]->transfer_ns;
-    ranks_sort(values, count);
+    sort_doubles(values, count);
     double median = values[(count - 1) / 2];
     for (size_t i = 0; i < count; i++)
         values[i] = rows[i]->skew_ns;
-    double usual_skew = ranks_median(values, count);
+    double usual_skew = sort_median(values, count);
     for (size_t i = 0; i < count; i++) {
         double excess = rows[i]->transfer_ns - median;
         bool is_skewed =
@@ -107,8 +103,7 @@ static void compare_with_equals(const struct ranks_report *report, struct slow_l
         if (row->count >= LINK_INSTANCES_MIN && (row->has_transfer || ranks_is_p2p(row->operation)))
             rows[count++] = row;
     }
-    if (count > 1)
-        qsort(rows, count, sizeof *rows, compare_kinds);
+    qsort(rows, count, sizeof *rows, compare_kinds);
     for (size_t i = 0, end; i < count; i = end) {
         for (end = i + 1; end < count && !compare_kinds(&rows[i], &rows[end]);)
             end++;
@@ -123,7 +118,7 @@ static void compare_with_equals(const struct ranks_report *report, struct slow_l
 static int compare_speeds(const void *a, const void *b)
 {
     const struct speed *x = a, *y = b;
-    return x->step < y->step ? -1 : x->step > y->step;
+    return ORDER(x->step, y->step);
 }
 
 /* Sets `*usual` to the usual transfer in ns per byte: the median of the steps that are not slow. False: these
@@ -133,12 +128,12 @@ static bool usual_speed(const struct class *class, double *scratch, double *usua
     size_t kept = 0;
     for (size_t i = 0; i < class->speed_count; i++)
         scratch[i] = class->speeds[i].ns_per_byte;
-    ranks_sort(scratch, class->speed_count);
+    sort_doubles(scratch, class->speed_count);
     double limit = LINK_FACTOR * scratch[(size_t)(LINK_USUAL_SHARE * (double)(class->speed_count - 1))];
     while (kept < class->speed_count && scratch[kept] <= limit)
         kept++;
-    *usual = ranks_median_sorted(scratch, kept);
-    return kept >= LINK_STEPS_MIN && ranks_mad(scratch, kept, *usual) <= LINK_SPREAD_MAX * *usual;
+    *usual = sort_median_sorted(scratch, kept);
+    return kept >= LINK_STEPS_MIN && sort_mad(scratch, kept, *usual) <= LINK_SPREAD_MAX * *usual;
 }
 
 /* Adds up the slow steps. False: they are too few, or come and go. */
@@ -165,7 +160,7 @@ static bool slow_steps(const struct class *class, double usual, double *scratch,
     if (count < LINK_STEPS_MIN || (double)count < LINK_SLOW_SHARE * (double)class->speed_count ||
         count < LINK_RUN_MIN * runs)
         return false;
-    slow->slow_ns = ranks_median(scratch, count);
+    slow->slow_ns = sort_median(scratch, count);
     usual_skew /= (double)(class->speed_count - count);
     return ranks_is_p2p(slow->row->operation) ||
            skew / (double)count - usual_skew <= LINK_SKEW * (slow->slow_ns - usual);
@@ -219,14 +214,6 @@ static const struct rank_step *longest_step(const struct ranks *ranks, const str
     return longest;
 }
 
-static uint64_t steps_of(const struct ranks *ranks, uint32_t rank)
-{
-    uint64_t count = 0;
-    for (size_t i = 0; i < ranks->step_count; i++)
-        count += ranks->steps[i].rank == rank;
-    return count;
-}
-
 static char *evidence_of(const struct ranks *ranks, const struct slow *slow)
 {
     const struct ranks_collective_row *row = slow->row;
@@ -238,7 +225,7 @@ static char *evidence_of(const struct ranks *ranks, const struct slow *slow)
     bool has_more = row->participants > 2;
     char *text =
         xasprintf("%s of %.2f MB takes %.3f ms between %s%s %s%s%s, %s (communicator %016llx)",
-                  ranks_operation_word(row->operation), (double)row->bytes / (double)row->count / 1e6,
+                  ranks_operations[row->operation].word, (double)row->bytes / (double)row->count / 1e6,
                   slow->slow_ns / 1e6, first, has_more ? "," : " and", second, has_more ? " and " : "",
                   has_more ? "more ranks" : "", when, (unsigned long long)row->communicator);
     free(first);
@@ -250,13 +237,17 @@ static char *evidence_of(const struct ranks *ranks, const struct slow *slow)
 static void offer(struct ranks *ranks, struct ranks_report *report, const struct slow *slow)
 {
     const struct rank_step *step = longest_step(ranks, slow);
-    uint64_t steps = steps_of(ranks, slow->row->first_rank);
-    struct ranks_finding finding = {.kind = RANKS_SLOW_LINK,
-                                    .rank = RANKS_NONE,
-                                    .communicator = slow->row->communicator,
-                                    .delay_ns = slow->slow_ns - slow->usual_ns,
-                                    .steps = slow->steps ? slow->steps : steps,
-                                    .steps_seen = steps};
+    uint64_t steps = ranks->ranks[slow->row->first_rank].steps;
+    struct ranks_finding finding = {
+        .kind = RANKS_SLOW_LINK,
+        .rank = RANKS_NONE,
+        .communicator = slow->row->communicator,
+        .delay_ns = slow->slow_ns - slow->usual_ns,
+        .steps = slow->steps ? slow->steps : steps,
+        .steps_seen = steps,
+        .evidence = evidence_of(ranks, slow),
+        .advice = "test the link with nccl-tests, check error counters of NVLink and network cards, or "
+                  "exclude the host"};
     if (step) {
         double duration = (double)(step->swept_ns - step->window_ns);
         finding.saving_ns = slow->saving_ns / (double)steps;
@@ -264,9 +255,6 @@ static void offer(struct ranks *ranks, struct ranks_report *report, const struct
         finding.step = step->step.number;
         memcpy(finding.trace_id, step->step.trace_id, RANKS_ID_BYTES);
     }
-    finding.evidence = evidence_of(ranks, slow);
-    finding.advice = "test the link with nccl-tests, check error counters of NVLink and network cards, or "
-                     "exclude the host";
     ranks_offer(report, &finding);
 }
 

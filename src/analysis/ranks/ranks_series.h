@@ -1,5 +1,4 @@
-/* Keeps series of values in bounded memory, and computes the robust statistics of the analysis: median and
- * median absolute deviation (MAD). */
+/* Keeps series of values in bounded memory, and computes their quantiles. */
 #pragma once
 
 #include <stddef.h>
@@ -23,12 +22,3 @@ void ranks_series_add(struct ranks_series *series, double value);
  * series. */
 double ranks_series_quantile(struct ranks_series *series, double share);
 void ranks_series_deinit(struct ranks_series *series);
-
-void ranks_sort(double *values, size_t count);
-/* Returns the median of sorted values: the mean of the two middle ones if the count is even; 0: there are
- * none. */
-double ranks_median_sorted(const double *sorted, size_t count);
-/* This and ranks_mad() sort the values. */
-double ranks_median(double *values, size_t count);
-/* Returns the median distance from `center`. Replaces the values with the distances. */
-double ranks_mad(double *values, size_t count, double center);

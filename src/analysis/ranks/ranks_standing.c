@@ -1,7 +1,9 @@
 #include "analysis/ranks/ranks_standing.h"
 
+#include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,29 +37,18 @@ static void sum_lateness(struct ranks *ranks)
     }
 }
 
-struct key {
-    uint64_t job, role, number;
-};
-
 struct sorted {
-    struct key key;
+    uint64_t job, role;
     struct rank_step *step;
 };
-
-static int compare_keys(const struct key *x, const struct key *y)
-{
-    if (x->job != y->job)
-        return x->job < y->job ? -1 : 1;
-    if (x->role != y->role)
-        return x->role < y->role ? -1 : 1;
-    return x->number < y->number ? -1 : x->number > y->number;
-}
 
 static int compare_sorted(const void *a, const void *b)
 {
     const struct sorted *x = a, *y = b;
-    int order = compare_keys(&x->key, &y->key);
-    return order ? order : x->step->rank < y->step->rank ? -1 : x->step->rank > y->step->rank;
+    int order = ORDER(x->job, y->job);
+    order = order ? order : ORDER(x->role, y->role);
+    order = order ? order : ORDER(x->step->step.number, y->step->step.number);
+    return order ? order : ORDER(x->step->rank, y->step->rank);
 }
 
 /* Returns all steps that count, in the order of their teams. */
@@ -70,10 +61,9 @@ static struct team steps_of(struct ranks *ranks)
         struct rank_step *step = &ranks->steps[i];
         const struct process_rank *rank = &ranks->ranks[step->rank];
         if (step->partial == RANKS_WHOLE && step->has_late)
-            sorted[all.count++] = (struct sorted){{rank->job, rank->role, step->step.number}, step};
+            sorted[all.count++] = (struct sorted){rank->job, rank->role, step};
     }
-    if (all.count > 1)
-        qsort(sorted, all.count, sizeof *sorted, compare_sorted);
+    qsort(sorted, all.count, sizeof *sorted, compare_sorted);
     for (size_t i = 0; i < all.count; i++)
         all.steps[i] = sorted[i].step;
     free(sorted);
@@ -97,10 +87,11 @@ void standing_each_team(struct ranks *ranks, struct ranks_report *report, size_t
                         void (*examine)(struct ranks *, struct ranks_report *, const struct team *,
                                         struct standing_work *))
 {
-    struct standing_work work = {xcalloc(ranks->rank_count + 1, sizeof *work.peers),
-                                 xcalloc(ranks->rank_count + 1, sizeof *work.others),
-                                 xcalloc(ranks->rank_count + 1, sizeof *work.scratch),
-                                 xcalloc(count + 1, sizeof *work.standings), count};
+    struct standing_work work = {.peers = xcalloc(ranks->rank_count + 1, sizeof *work.peers),
+                                 .others = xcalloc(ranks->rank_count + 1, sizeof *work.others),
+                                 .scratch = xcalloc(ranks->rank_count + 1, sizeof *work.scratch),
+                                 .standings = xcalloc(count + 1, sizeof *work.standings),
+                                 .count = count};
     struct team all = steps_of(ranks);
     for (size_t at = 0; at < all.count;) {
         struct team team = team_at(ranks, &all, at);
@@ -114,36 +105,34 @@ void standing_each_team(struct ranks *ranks, struct ranks_report *report, size_t
     free(work.standings);
 }
 
-size_t standing_peers(const struct team *team, size_t first, struct peer *peers, size_t *count)
+bool standing_next(const struct team *team, size_t *at, struct standing_work *work)
 {
-    size_t at = first;
-    *count = 0;
-    for (; at < team->count && team->steps[at]->step.number == team->steps[first]->step.number; at++)
-        peers[(*count)++] = (struct peer){.rank = team->steps[at]->rank,
-                                          .step = team->steps[at],
-                                          .own_ns = ranks_own_ns(team->steps[at]),
-                                          .late_ns = team->steps[at]->late_ns};
-    return at;
-}
-
-/* Returns the median of one part of the peers' steps, without the peer at index `without`. */
-static double others_median(const struct peer *peers, size_t count, size_t without, size_t offset,
-                            double *scratch)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
-        struct ranks_parts parts = ranks_parts_of(peers[i].step);
-        if (i != without)
-            scratch[kept++] = (double)*(const uint64_t *)(const void *)((const char *)&parts + offset);
+    for (work->peer_count = 0; *at < team->count && work->peer_count < 2;) {
+        uint64_t number = team->steps[*at]->step.number;
+        work->peer_count = 0;
+        for (; *at < team->count && team->steps[*at]->step.number == number; ++*at)
+            work->peers[work->peer_count++] = (struct peer){.rank = team->steps[*at]->rank,
+                                                            .step = team->steps[*at],
+                                                            .own_ns = ranks_own_ns(team->steps[*at]),
+                                                            .late_ns = team->steps[*at]->late_ns};
     }
-    return ranks_median(scratch, kept);
+    return work->peer_count >= 2;
 }
 
+/* Returns by how much one part of the step of the peer at index `of` exceeds the median of the others. */
 static double excess_of(const struct peer *peers, size_t count, size_t of, size_t offset, double *scratch)
 {
-    struct ranks_parts parts = ranks_parts_of(peers[of].step);
-    double own = (double)*(const uint64_t *)(const void *)((const char *)&parts + offset);
-    return own - others_median(peers, count, of, offset, scratch);
+    size_t kept = 0;
+    double own = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct ranks_parts parts = ranks_parts_of(peers[i].step);
+        double part = (double)*(const uint64_t *)(const void *)((const char *)&parts + offset);
+        if (i == of)
+            own = part;
+        else
+            scratch[kept++] = part;
+    }
+    return own - sort_median(scratch, kept);
 }
 
 struct threshold standing_threshold(const struct peer *peers, size_t count, size_t of, double *scratch)
@@ -152,21 +141,14 @@ struct threshold standing_threshold(const struct peer *peers, size_t count, size
     for (size_t i = 0; i < count; i++)
         if (i != of)
             scratch[kept++] = peers[i].own_ns;
-    struct threshold threshold = {.median_ns = ranks_median(scratch, kept)};
+    struct threshold threshold = {.median_ns = sort_median(scratch, kept)};
     threshold.second_ns = scratch[kept - 1];
     double share_ns = LATE_SHARE * threshold.median_ns;
-    double mads_ns = LATE_MADS * ranks_mad(scratch, kept, threshold.median_ns);
-    if (kept >= LATE_PEERS_MIN && share_ns > LATE_NS)
-        share_ns = LATE_NS;
-    threshold.limit_ns = mads_ns > share_ns ? mads_ns : share_ns;
+    double mads_ns = LATE_MADS * sort_mad(scratch, kept, threshold.median_ns);
+    if (kept >= LATE_PEERS_MIN)
+        share_ns = fmin(share_ns, LATE_NS);
+    threshold.limit_ns = fmax(mads_ns, share_ns);
     return threshold;
-}
-
-/* Returns the median of the sorted values without one of them. */
-static double median_without(const double *sorted, size_t count, double value)
-{
-    size_t low = (count - 2) / 2, high = (count - 1) / 2;
-    return (sorted[low + (value <= sorted[low])] + sorted[high + (value <= sorted[high])]) / 2;
 }
 
 size_t standing_compare(struct peer *peers, size_t count, struct threshold *threshold, double *scratch)
@@ -176,9 +158,12 @@ size_t standing_compare(struct peer *peers, size_t count, struct threshold *thre
         last = peers[i].late_ns > peers[last].late_ns ? i : last;
         scratch[i] = peers[i].own_ns;
     }
-    ranks_sort(scratch, count);
-    for (size_t i = 0; i < count; i++)
-        peers[i].over_ns = peers[i].own_ns - median_without(scratch, count, peers[i].own_ns);
+    sort_doubles(scratch, count);
+    for (size_t i = 0; i < count; i++) { /* the median of the sorted values without this one */
+        const double *low = &scratch[(count - 2) / 2], *high = &scratch[(count - 1) / 2];
+        double own = peers[i].own_ns;
+        peers[i].over_ns = own - (low[own <= *low] + high[own <= *high]) / 2;
+    }
     *threshold = standing_threshold(peers, count, last, scratch);
     return peers[last].over_ns > threshold->limit_ns ? last : count;
 }
@@ -208,42 +193,42 @@ void standing_add_late(struct standing *standing, const struct peer *peers, size
     }
 }
 
-/* The causes in the order of the search: the first one with more than half of the delay is taken. */
-static const struct {
-    size_t part; /* series of struct standing */
-    struct cause cause;
-} causes[] = {
-    {offsetof(struct standing, loader),
-     {.is_work = true,
-      .text = "it starts its steps late (data loading or other work of the host)",
-      .advice = "give its data loader more workers or a faster disk, and move other work of this rank, such "
-                "as logging, to a thread"}},
-    {offsetof(struct standing, compute),
-     {.is_work = true,
-      .text = "its kernels take longer (a slower or shared GPU, or more work)",
-      .advice = "check the GPU's clocks, power and temperature (nvidia-smi -q), other processes on it, and "
-                "whether the rank has more work"}},
-    {offsetof(struct standing, copies),
-     {.is_work = true,
-      .text = "its copies take longer",
-      .advice = "check its PCIe link (nvidia-smi -q -d PCI), and whether its host memory is pinned and on "
-                "the GPU's NUMA node"}},
-    {offsetof(struct standing, idle),
-     {.text = "its GPU idles during the step (the host is late with its launches)",
-      .advice = "check other processes on its host, CPU clocks and affinity, and Python's garbage collection",
-      .is_idle = true}},
-};
-
-struct cause standing_cause(struct standing *standing)
+struct ranks_finding standing_finding(struct standing *standing, const char **cause)
 {
-    double half = ranks_series_quantile(&standing->excess, 0.5) / 2;
-    for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
-        struct ranks_series *part = (struct ranks_series *)(void *)((char *)standing + causes[i].part);
-        if (ranks_series_quantile(part, 0.5) > half)
-            return causes[i].cause;
+    double excess = ranks_series_quantile(&standing->excess, 0.5);
+    double steps = (double)standing->steps;
+    struct ranks_finding finding = {.kind = RANKS_STRAGGLER,
+                                    .is_work = true,
+                                    .steps = standing->late,
+                                    .steps_seen = standing->steps,
+                                    .delay_ns = excess,
+                                    .saving_ns = standing->saving_ns / steps,
+                                    .saving_share = standing->saving_ns / standing->duration_ns,
+                                    .step = standing->worst->step.number};
+    memcpy(finding.trace_id, standing->worst->step.trace_id, RANKS_ID_BYTES);
+    /* The cause is the first part with more than half of the delay. */
+    if (ranks_series_quantile(&standing->loader, 0.5) > excess / 2) {
+        *cause = "it starts its steps late (data loading or other work of the host)";
+        finding.advice = "give its data loader more workers or a faster disk, and move other work of this "
+                         "rank, such as logging, to a thread";
+    } else if (ranks_series_quantile(&standing->compute, 0.5) > excess / 2) {
+        *cause = "its kernels take longer (a slower or shared GPU, or more work)";
+        finding.advice = "check the GPU's clocks, power and temperature (nvidia-smi -q), other processes on "
+                         "it, and whether the rank has more work";
+    } else if (ranks_series_quantile(&standing->copies, 0.5) > excess / 2) {
+        *cause = "its copies take longer";
+        finding.advice = "check its PCIe link (nvidia-smi -q -d PCI), and whether its host memory is pinned "
+                         "and on the GPU's NUMA node";
+    } else {
+        finding.is_work = false;
+        finding.is_idle = ranks_series_quantile(&standing->idle, 0.5) > excess / 2;
+        *cause = finding.is_idle ? "its GPU idles during the step (the host is late with its launches)"
+                                 : "several parts of its steps take longer";
+        finding.advice = finding.is_idle ? "check other processes on its host, CPU clocks and affinity, and "
+                                           "Python's garbage collection"
+                                         : "compare its step with that of a neighbor (cuspan show)";
     }
-    return (struct cause){.text = "several parts of its steps take longer",
-                          .advice = "compare its step with that of a neighbor (cuspan show)"};
+    return finding;
 }
 
 char *ranks_describe(const struct ranks *ranks, uint32_t rank)
@@ -256,12 +241,10 @@ char *ranks_describe(const struct ranks *ranks, uint32_t rank)
 
 void ranks_offer(struct ranks_report *report, const struct ranks_finding *finding)
 {
-    report->findings = xgrow(report->findings, &report->finding_capacity, report->finding_count + 1,
-                             sizeof *report->findings);
-    report->findings[report->finding_count++] = *finding;
+    *XADD(report->findings, report->finding_count, report->finding_capacity) = *finding;
 }
 
-void ranks_drop(struct ranks_report *report, const bool *drops)
+void ranks_drop(struct ranks_report *report, bool *drops)
 {
     size_t kept = 0;
     for (size_t i = 0; i < report->finding_count; i++) {
@@ -271,4 +254,5 @@ void ranks_drop(struct ranks_report *report, const bool *drops)
             report->findings[kept++] = report->findings[i];
     }
     report->finding_count = kept;
+    free(drops);
 }

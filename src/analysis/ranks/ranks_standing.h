@@ -44,16 +44,10 @@ struct threshold {
 /* Memory for the comparison of teams. */
 struct standing_work {
     struct peer *peers, *others; /* the peers of one step */
+    size_t peer_count;
     double *scratch;
     struct standing *standings; /* by rank or host; zeroed between teams */
     size_t count;               /* number of standings */
-};
-
-/* The cause of a delay, for a finding. */
-struct cause {
-    const char *text, *advice;
-    bool is_idle; /* the rank's GPU has no work during most of the delay */
-    bool is_work; /* the rank's own work takes longer: kernels, copies, or before the first call */
 };
 
 /* Calls `examine` for each team, with `count` standings. */
@@ -62,9 +56,9 @@ void standing_each_team(struct ranks *ranks, struct ranks_report *report, size_t
                                         struct standing_work *));
 /* Frees the standing's memory and zeroes it. */
 void standing_deinit(struct standing *standing);
-/* Fills `peers` with those in the team's step at index `first`. Returns the index of the next step's first
- * entry. */
-size_t standing_peers(const struct team *team, size_t first, struct peer *peers, size_t *count);
+/* Fills work->peers with those in the team's next step that has at least two, from index *at on, and advances
+ * *at. False: there is none. */
+bool standing_next(const struct team *team, size_t *at, struct standing_work *work);
 /* Returns the threshold for the peer at index `of`, from the own times of the others. Leaves the sorted
  * distances of these from the median in `scratch`. */
 struct threshold standing_threshold(const struct peer *peers, size_t count, size_t of, double *scratch);
@@ -74,5 +68,6 @@ size_t standing_compare(struct peer *peers, size_t count, struct threshold *thre
 /* Adds a step in which the peer at index `of` is late to its standing. */
 void standing_add_late(struct standing *standing, const struct peer *peers, size_t count, size_t of,
                        const struct threshold *threshold, double *scratch);
-/* Returns the cause of the delay: the part of the step with more than half of it. */
-struct cause standing_cause(struct standing *standing);
+/* Returns a finding about the standing's late steps, without job, rank and evidence. `*cause` becomes a text
+ * about the part of the step with more than half of the delay; static. */
+struct ranks_finding standing_finding(struct standing *standing, const char **cause);

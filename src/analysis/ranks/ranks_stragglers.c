@@ -5,14 +5,12 @@
  * own time, which is the step's duration without waiting and transfers, is above that of its peers. A rank
  * that only inherits lateness from another communicator waits there, so that its own time is not longer. In a
  * pipeline it may wait before it asks for the data. */
-#include "analysis/ranks/ranks.h"
-
 #include "analysis/ranks/ranks_standing.h"
+#include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define OUTLIER_MADS     4.5    /* limit of a step in the mean, in MADs: 3 standard deviations */
 #define MEAN_DEVIATIONS  4.5    /* standard deviations of a mean: chance has one such rank in 300,000 */
@@ -20,8 +18,7 @@
 #define MAD_DEVIATION    1.4826 /* standard deviation divided by the MAD, of a normal distribution */
 #define ALWAYS_STEPS     0.8    /* share of all steps in which such a rank is late */
 #define ALWAYS_STEPS_MIN 5
-#define SLOWEST_STEPS                                                                                        \
-    0.1 /* share of its late steps: with less, another rank is slower and is the one waited for */
+#define SLOWEST_STEPS    0.1 /* share of its late steps: with less, the others wait for a slower rank */
 #define DELAY_ROUNDS     20
 #define INHERITED_SHARE  0.5  /* share of an inherited delay that its cause must have at least */
 #define PASSED_ON_SHARE  0.5  /* share of the cause's delay that a finding in another pipeline has at most */
@@ -39,14 +36,12 @@
 #define LATE_OVER_EARLY_MIN 2
 #define LATE_OVER_EARLY_NS  8.0
 
-static void add_early(struct standing *standing, const struct peer *peer)
+static void add_step(struct standing_work *work)
 {
-    standing->early++;
-    standing->early_ns -= peer->over_ns;
-}
-
-static void add_step(struct standing *standings, struct peer *peers, size_t count, double *scratch)
-{
+    struct standing *standings = work->standings;
+    struct peer *peers = work->peers;
+    double *scratch = work->scratch;
+    size_t count = work->peer_count;
     struct threshold threshold;
     size_t quickest = 0, late = standing_compare(peers, count, &threshold, scratch);
     for (size_t i = 0; i < count; i++) {
@@ -67,24 +62,19 @@ static void add_step(struct standing *standings, struct peer *peers, size_t coun
     if (late < count)
         standing_add_late(&standings[peers[late].rank], peers, count, late, &threshold, scratch);
     threshold = standing_threshold(peers, count, quickest, scratch);
-    if (-peers[quickest].over_ns > threshold.limit_ns)
-        add_early(&standings[peers[quickest].rank], &peers[quickest]);
+    if (-peers[quickest].over_ns > threshold.limit_ns) {
+        standings[peers[quickest].rank].early++;
+        standings[peers[quickest].rank].early_ns -= peers[quickest].over_ns;
+    }
     for (size_t i = 0; i < count; i++)
         scratch[i] = peers[i].own_ns;
-    double middle_ns = ranks_median(scratch, count);
-    double usual_ns = OUTLIER_MADS * ranks_mad(scratch, count, middle_ns);
+    double middle_ns = sort_median(scratch, count);
+    double usual_ns = OUTLIER_MADS * sort_mad(scratch, count, middle_ns);
     for (size_t i = 0; i < count; i++) {
         double over = fmax(fmin(peers[i].over_ns, usual_ns), -usual_ns);
         standings[peers[i].rank].over_ns += over;
         standings[peers[i].rank].over_squares += over * over;
     }
-}
-
-static bool is_late_more_than_early(const struct standing *standing)
-{
-    return standing->late >= LATE_OVER_EARLY * standing->early ||
-           (standing->late >= LATE_OVER_EARLY_MIN * standing->early &&
-            standing->late_ns >= LATE_OVER_EARLY_NS * standing->early_ns);
 }
 
 static double half_spread(const struct ranks_sample *sorted, size_t count)
@@ -121,26 +111,24 @@ static double noise_of(struct standing *standings, size_t count, double *scratch
                     ? spread_of_part(over)
                     : (ranks_series_quantile(over, 0.75) - ranks_series_quantile(over, 0.25)) / 2;
     }
-    return MAD_DEVIATION * ranks_median(scratch, kept);
+    return MAD_DEVIATION * sort_median(scratch, kept);
 }
 
-/* Whether the rank is late by more than chance. One that is late in some steps only must be late by more than
- * the noise. */
-static bool is_beyond(struct standing *standing, double noise_ns)
-{
-    return (double)standing->late >= SURE_STEPS * (double)standing->steps ||
-           ranks_series_quantile(&standing->excess, 0.5) > SURE_DEVIATIONS * noise_ns;
-}
-
+/* Whether the rank is late often, and by more than chance. One that is late in some steps only must be late
+ * by more than the noise. */
 static bool is_often_late(struct standing *standing, double noise_ns)
 {
+    uint64_t late = standing->late, early = standing->early;
     uint64_t late_min = standing->steps < LATE_STEPS_MIN ? standing->steps : LATE_STEPS_MIN;
     double share = standing->is_late_on_average ? MEAN_STEPS : LATE_STEPS;
+    bool is_late_more =
+        late >= LATE_OVER_EARLY * early ||
+        (late >= LATE_OVER_EARLY_MIN * early && standing->late_ns >= LATE_OVER_EARLY_NS * standing->early_ns);
     if (standing->is_always_late)
         return true;
-    return standing->late && standing->late >= late_min &&
-           (double)standing->late >= share * (double)standing->steps && is_late_more_than_early(standing) &&
-           (standing->is_late_on_average || is_beyond(standing, noise_ns));
+    return late && late >= late_min && (double)late >= share * (double)standing->steps && is_late_more &&
+           (standing->is_late_on_average || (double)late >= SURE_STEPS * (double)standing->steps ||
+            ranks_series_quantile(&standing->excess, 0.5) > SURE_DEVIATIONS * noise_ns);
 }
 
 /* Returns the rank's delay in its late steps, which are those above half of that delay. The search starts
@@ -175,40 +163,17 @@ static double delay_of(struct standing *standing)
 static void offer_straggler(const struct ranks *ranks, struct ranks_report *report, uint32_t rank,
                             struct standing *standing)
 {
+    const char *cause;
     char *who = ranks_describe(ranks, rank);
-    struct cause cause = standing_cause(standing);
-    double steps = (double)standing->steps;
-    struct ranks_finding finding = {
-        .kind = RANKS_STRAGGLER,
-        .job = ranks->ranks[rank].job,
-        .rank = rank,
-        .is_idle = cause.is_idle,
-        .is_work = cause.is_work,
-        .steps = standing->late,
-        .steps_seen = standing->steps,
-        .delay_ns = delay_of(standing),
-        .saving_ns = standing->saving_ns / steps,
-        .saving_share = standing->saving_ns / standing->duration_ns,
-        .step = standing->worst->step.number,
-        .advice = cause.advice,
-    };
-    memcpy(finding.trace_id, standing->worst->step.trace_id, RANKS_ID_BYTES);
+    struct ranks_finding finding = standing_finding(standing, &cause);
+    finding.job = ranks->ranks[rank].job;
+    finding.rank = rank;
+    finding.delay_ns = delay_of(standing);
     finding.evidence = xasprintf("%s was late in %llu of %llu steps, by %.2f ms against its peers; %s", who,
                                  (unsigned long long)standing->late, (unsigned long long)standing->steps,
-                                 finding.delay_ns / 1e6, cause.text);
+                                 finding.delay_ns / 1e6, cause);
     free(who);
     ranks_offer(report, &finding);
-}
-
-static void fill_row(struct ranks_rank_row *row, struct standing *standing)
-{
-    row->steps = standing->steps;
-    row->lateness_ns = ranks_series_quantile(&standing->lateness, 0.5);
-    row->lateness_total_ns = standing->lateness_total_ns;
-    row->own_ns = ranks_series_quantile(&standing->own, 0.5);
-    row->peers_own_ns = ranks_series_quantile(&standing->peers_own, 0.5);
-    row->delay_ns = ranks_series_quantile(&standing->over, 0.5);
-    row->score = row->own_ns > 0 ? row->peers_own_ns / row->own_ns : 1;
 }
 
 /* Counts the late steps of a rank again: those where it is above `least_ns`, whether it arrived last or not.
@@ -224,12 +189,11 @@ static void add_late_steps(const struct team *team, uint32_t rank, double least_
     standing->late = standing->slowest = 0;
     standing->late_ns = 0;
     standing->saving_ns = standing->worst_ns = 0;
-    for (size_t at = 0, count; at < team->count;) {
-        at = standing_peers(team, at, work->peers, &count);
-        size_t of = 0;
+    for (size_t at = 0; standing_next(team, &at, work);) {
+        size_t of = 0, count = work->peer_count;
         while (of < count && work->peers[of].rank != rank)
             of++;
-        if (of == count || count < 2)
+        if (of == count)
             continue;
         struct threshold threshold = standing_threshold(work->peers, count, of, work->scratch);
         work->peers[of].over_ns = work->peers[of].own_ns - threshold.median_ns;
@@ -261,8 +225,8 @@ static struct means means_of(const struct standing *standings, size_t count, dou
     if (!means.ranks)
         return means;
     means.own_ns /= steps;
-    means.median_ns = ranks_median(scratch, means.ranks);
-    means.deviation_ns = fmax(MAD_DEVIATION * ranks_mad(scratch, means.ranks, means.median_ns),
+    means.median_ns = sort_median(scratch, means.ranks);
+    means.deviation_ns = fmax(MAD_DEVIATION * sort_mad(scratch, means.ranks, means.median_ns),
                               sqrt(squares / steps / (steps / (double)means.ranks)));
     return means;
 }
@@ -376,12 +340,9 @@ static void note_delays(struct ranks *ranks, struct ranks_report *report, const 
 {
     struct threshold threshold;
     (void)report;
-    for (size_t at = 0, count; at < team->count;) {
-        at = standing_peers(team, at, work->peers, &count);
-        if (count < 2)
-            continue;
-        (void)standing_compare(work->peers, count, &threshold, work->scratch);
-        for (size_t i = 0; i < count; i++)
+    for (size_t at = 0; standing_next(team, &at, work);) {
+        (void)standing_compare(work->peers, work->peer_count, &threshold, work->scratch);
+        for (size_t i = 0; i < work->peer_count; i++)
             ranks_series_add(&ranks->ranks[work->peers[i].rank].over, work->peers[i].over_ns);
     }
 }
@@ -389,11 +350,8 @@ static void note_delays(struct ranks *ranks, struct ranks_report *report, const 
 static void examine(struct ranks *ranks, struct ranks_report *report, const struct team *team,
                     struct standing_work *work)
 {
-    for (size_t at = 0, count; at < team->count;) {
-        at = standing_peers(team, at, work->peers, &count);
-        if (count >= 2)
-            add_step(work->standings, work->peers, count, work->scratch);
-    }
+    for (size_t at = 0; standing_next(team, &at, work);)
+        add_step(work);
     double noise_ns = noise_of(work->standings, work->count, work->scratch);
     find_always_late(team, work);
     find_late_on_average(team, work, noise_ns);
@@ -402,7 +360,14 @@ static void examine(struct ranks *ranks, struct ranks_report *report, const stru
         struct standing *standing = &work->standings[i];
         if (!standing->steps)
             continue;
-        fill_row(&report->ranks[i], standing);
+        struct ranks_rank_row *row = &report->ranks[i];
+        row->steps = standing->steps;
+        row->lateness_ns = ranks_series_quantile(&standing->lateness, 0.5);
+        row->lateness_total_ns = standing->lateness_total_ns;
+        row->own_ns = ranks_series_quantile(&standing->own, 0.5);
+        row->peers_own_ns = ranks_series_quantile(&standing->peers_own, 0.5);
+        row->delay_ns = ranks_series_quantile(&standing->over, 0.5);
+        row->score = row->own_ns > 0 ? row->peers_own_ns / row->own_ns : 1;
         bool is_late = is_often_late(standing, noise_ns) || standing->is_rarely_late;
         if (is_late && (double)standing->slowest >= SLOWEST_STEPS * (double)standing->late)
             offer_straggler(ranks, report, (uint32_t)i, standing);
@@ -427,24 +392,6 @@ static bool explains(const struct ranks *ranks, const struct ranks_finding *othe
             finding->saving_ns < PASSED_ON_SAVING * other->saving_ns);
 }
 
-static bool is_inherited(const struct ranks *ranks, const struct ranks_report *report, size_t at)
-{
-    const struct ranks_finding *finding = &report->findings[at];
-    for (size_t i = 0; !finding->is_work && i < report->finding_count; i++)
-        if (i != at && explains(ranks, &report->findings[i], finding))
-            return true;
-    return false;
-}
-
-static void drop_inherited(const struct ranks *ranks, struct ranks_report *report)
-{
-    bool *drops = xcalloc(report->finding_count + 1, sizeof *drops);
-    for (size_t i = 0; i < report->finding_count; i++)
-        drops[i] = is_inherited(ranks, report, i);
-    ranks_drop(report, drops);
-    free(drops);
-}
-
 void ranks_find_stragglers(struct ranks *ranks, struct ranks_report *report)
 {
     report->ranks = xcalloc(ranks->rank_count + 1, sizeof *report->ranks);
@@ -465,5 +412,9 @@ void ranks_find_stragglers(struct ranks *ranks, struct ranks_report *report)
     standing_each_team(ranks, report, ranks->rank_count, examine);
     for (size_t i = 0; i < ranks->rank_count; i++)
         ranks_series_deinit(&ranks->ranks[i].over);
-    drop_inherited(ranks, report);
+    bool *drops = xcalloc(report->finding_count + 1, sizeof *drops);
+    for (size_t i = 0; i < report->finding_count; i++)
+        for (size_t j = 0; !report->findings[i].is_work && j < report->finding_count; j++)
+            drops[i] |= i != j && explains(ranks, &report->findings[j], &report->findings[i]);
+    ranks_drop(report, drops);
 }

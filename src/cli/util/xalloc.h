@@ -9,6 +9,9 @@
 void *xcalloc(size_t count, size_t size);
 /* Makes room for at least `needed` elements of `size` bytes, at least doubling; updates *capacity. */
 void *xgrow(void *old, size_t *capacity, size_t needed, size_t size);
+/* Makes room for one more element of an array, counts it, and returns its address; its bytes are not set. */
+#define XADD(array, count, capacity)                                                                         \
+    ((array) = xgrow((array), &(capacity), (count) + 1, sizeof *(array)), &(array)[(count)++])
 /* Frees memory if less than half of it is needed; updates *capacity. */
 void *xshrink(void *old, size_t *capacity, size_t needed, size_t size);
 char *xstrdup(const char *text);

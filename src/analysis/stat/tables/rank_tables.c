@@ -86,7 +86,7 @@ static void add_collectives(const struct rank_job *job, const struct stat *stat,
     for (size_t i = 0; i < found->collective_count; i++) {
         const struct ranks_collective_row *from = &found->collectives[i];
         struct stat_value *row = stat_table_add(table);
-        row[COLL_OPERATION] = stat_text(ranks_operation_word(from->operation));
+        row[COLL_OPERATION] = stat_text(ranks_operations[from->operation].word);
         row[COLL_COMMUNICATOR] =
             stat_table_own(table, xasprintf("%016llx", (unsigned long long)from->communicator));
         row[COLL_RANKS] = stat_int(from->participants);

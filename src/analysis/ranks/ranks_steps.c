@@ -1,7 +1,7 @@
-#include "analysis/ranks/ranks.h"
-
-#include "base/hash.h"
+/* Takes the data of the ranks, divides the time of their steps, and makes the report. */
 #include "analysis/ranks/ranks_data.h"
+
+#include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
@@ -32,10 +32,10 @@ void ranks_destroy(struct ranks *ranks)
 {
     if (!ranks)
         return;
-    for (size_t i = 0; i < ranks->rank_count; i++)
+    for (size_t i = 0; i < ranks->rank_count; i++) {
         free(ranks->ranks[i].gpu);
-    for (size_t i = 0; i < ranks->rank_count; i++)
         free(ranks->ranks[i].pending);
+    }
     for (size_t i = 0; i < ranks->host_count; i++)
         free(ranks->hosts[i].name);
     for (size_t i = 0; i < ranks->instance_count; i++)
@@ -72,9 +72,8 @@ static uint32_t host_of(struct ranks *ranks, const char *name)
     if (known != MAP_NONE)
         return known;
     int_map_set(&ranks->host_numbers, key, (uint32_t)ranks->host_count);
-    ranks->hosts = xgrow(ranks->hosts, &ranks->host_capacity, ranks->host_count + 1, sizeof *ranks->hosts);
-    ranks->hosts[ranks->host_count] = (struct host){.name = xstrdup(name)};
-    return (uint32_t)ranks->host_count++;
+    *XADD(ranks->hosts, ranks->host_count, ranks->host_capacity) = (struct host){.name = xstrdup(name)};
+    return (uint32_t)ranks->host_count - 1;
 }
 
 uint32_t ranks_add(struct ranks *ranks, uint32_t number, const char *host, const char *gpu)
@@ -83,14 +82,13 @@ uint32_t ranks_add(struct ranks *ranks, uint32_t number, const char *host, const
         ranks->losses.ranks++;
         return RANKS_NONE;
     }
-    ranks->ranks = xgrow(ranks->ranks, &ranks->rank_capacity, ranks->rank_count + 1, sizeof *ranks->ranks);
-    ranks->ranks[ranks->rank_count] = (struct process_rank){
+    *XADD(ranks->ranks, ranks->rank_count, ranks->rank_capacity) = (struct process_rank){
         .number = number,
         .host = host_of(ranks, host ? host : RANKS_TEXT_NONE),
         .gpu = xstrdup(gpu ? gpu : RANKS_TEXT_NONE),
         .last_step = RANKS_NONE,
     };
-    return (uint32_t)ranks->rank_count++;
+    return (uint32_t)ranks->rank_count - 1;
 }
 
 void ranks_set_gpu(struct ranks *ranks, uint32_t rank, const char *gpu)
@@ -140,19 +138,13 @@ static struct rank_step *step_at(struct ranks *ranks, uint32_t rank, uint64_t nu
         ranks->losses.steps++;
         return NULL;
     }
-    ranks->steps = xgrow(ranks->steps, &ranks->step_capacity, ranks->step_count + 1, sizeof *ranks->steps);
-    ranks->steps[ranks->step_count] = (struct rank_step){
-        .step.number = number, .rank = rank, .first_call_ns = UINT64_MAX, .first_work_ns = UINT64_MAX};
     int_map_set(&ranks->step_numbers, ranks_pair_key(rank, number), (uint32_t)ranks->step_count);
     process->last_step = (uint32_t)ranks->step_count;
     process->steps++;
-    return &ranks->steps[ranks->step_count++];
-}
-
-/* Whether the data are from a rank's span. The step's own span has no values of the rank. */
-static bool is_complete_part(const struct ranks_step *step)
-{
-    return step->has_backlog || step->has_totals || step->is_partial;
+    struct rank_step *step = XADD(ranks->steps, ranks->step_count, ranks->step_capacity);
+    *step = (struct rank_step){
+        .step.number = number, .rank = rank, .first_call_ns = UINT64_MAX, .first_work_ns = UINT64_MAX};
+    return step;
 }
 
 void ranks_add_step(struct ranks *ranks, uint32_t rank, const struct ranks_step *step)
@@ -162,9 +154,11 @@ void ranks_add_step(struct ranks *ranks, uint32_t rank, const struct ranks_step 
         return;
     bool is_repeated =
         to->is_announced && to->step.start_ns == step->start_ns && to->step.has_backlog && step->has_backlog;
+    /* The data are from a rank's span. The step's own span has no values of the rank. */
+    bool is_of_rank = to->step.has_backlog || to->step.has_totals || to->step.is_partial;
     ranks->losses.repeated += is_repeated;
     ranks->ranks[rank].repeated += is_repeated;
-    if (to->is_announced && to->step.start_ns != step->start_ns && is_complete_part(&to->step))
+    if (to->is_announced && to->step.start_ns != step->start_ns && is_of_rank)
         to->step.kind = RANKS_DIVIDED;
     else
         to->step = *step;
@@ -197,16 +191,6 @@ static void open_window(const struct ranks *ranks, struct rank_step *step, uint6
         start = work_end(before) > step->step.start_ns ? work_end(before) : step->step.start_ns;
     step->first_work_ns = first_work_ns;
     step->window_ns = step->swept_ns = start < first_work_ns ? start : first_work_ns;
-}
-
-/* Adds exposed time to a collective. A short kernel in between, of another stream, does not end the waiting.
- */
-static void block(struct pending *pending, uint64_t from_ns, uint64_t until_ns)
-{
-    if (from_ns - pending->blocked_until_ns > pending->blocked_ns / BLOCKED_OVER_BUSY)
-        pending->blocked_ns = 0;
-    pending->blocked_ns += until_ns - from_ns;
-    pending->blocked_until_ns = until_ns;
 }
 
 /* Returns the effect of a collective. `next_ns` is the start of the next work of the step. */
@@ -245,9 +229,12 @@ static void expose(struct ranks *ranks, struct rank_step *step, uint64_t from_ns
             step->unknown_ns += until_ns - from_ns;
             return;
         }
+        /* A short kernel in between, of another stream, does not end the waiting. */
+        if (from_ns - pending->blocked_until_ns > pending->blocked_ns / BLOCKED_OVER_BUSY)
+            pending->blocked_ns = 0;
         uint64_t end = pending->collective.end_ns < until_ns ? pending->collective.end_ns : until_ns;
-        block(pending, from_ns, end);
-        from_ns = end;
+        pending->blocked_ns += end - from_ns;
+        pending->blocked_until_ns = from_ns = end;
     }
 }
 
@@ -318,11 +305,10 @@ void ranks_add_collective(struct ranks *ranks, uint32_t rank, const struct ranks
     if (!step || collective->end_ns < collective->start_ns || collective->participants < 2)
         return;
     struct process_rank *process = &ranks->ranks[rank];
-    process->pending = xgrow(process->pending, &process->pending_capacity, process->pending_count + 1,
-                             sizeof *process->pending);
-    process->pending[process->pending_count++] = (struct pending){.collective = *collective,
-                                                                  .step = (uint32_t)(step - ranks->steps),
-                                                                  .blocked_until_ns = collective->start_ns};
+    *XADD(process->pending, process->pending_count, process->pending_capacity) =
+        (struct pending){.collective = *collective,
+                         .step = (uint32_t)(step - ranks->steps),
+                         .blocked_until_ns = collective->start_ns};
 }
 
 void ranks_add_work(struct ranks *ranks, uint32_t rank, uint64_t number, enum ranks_category category,
@@ -343,21 +329,6 @@ bool ranks_has_parts(const struct rank_step *step)
     return !step->step.is_partial || step->step.has_totals;
 }
 
-static struct ranks_parts parts_of_totals(const struct rank_step *step)
-{
-    struct ranks_parts parts = {
-        .duration_ns = step->swept_ns - step->window_ns,
-        .compute_ns = step->step.compute_ns,
-        .exposed_ns = step->step.exposed_ns,
-        .copies_ns = step->step.copies_ns,
-    };
-    uint64_t busy = parts.compute_ns + parts.exposed_ns + parts.copies_ns;
-    if (parts.duration_ns < busy)
-        parts.duration_ns = busy;
-    parts.idle_ns = parts.duration_ns - busy;
-    return parts;
-}
-
 struct ranks_parts ranks_parts_of(const struct rank_step *step)
 {
     struct ranks_parts parts = {
@@ -367,8 +338,14 @@ struct ranks_parts ranks_parts_of(const struct rank_step *step)
         .copies_ns = step->parts_ns[RANKS_COPY],
         .idle_ns = step->idle_ns,
     };
-    if (step->step.is_partial && step->step.has_totals)
-        parts = parts_of_totals(step);
+    if (step->step.is_partial && step->step.has_totals) {
+        uint64_t busy = step->step.compute_ns + step->step.exposed_ns + step->step.copies_ns;
+        parts.compute_ns = step->step.compute_ns;
+        parts.exposed_ns = step->step.exposed_ns;
+        parts.copies_ns = step->step.copies_ns;
+        parts.duration_ns = parts.duration_ns > busy ? parts.duration_ns : busy;
+        parts.idle_ns = parts.duration_ns - busy;
+    }
     /* A selection has no calls, or only failed ones. */
     uint64_t active = step->first_call_ns < step->first_work_ns ? step->first_call_ns : step->first_work_ns;
     if (!step->step.is_partial && step->first_call_ns != UINT64_MAX && active > step->window_ns)
@@ -409,14 +386,6 @@ static void end_sweep(struct ranks *ranks, struct rank_step *step)
         sweep(ranks, step, end);
 }
 
-static void end_steps(struct ranks *ranks)
-{
-    for (size_t i = 0; i < ranks->step_count; i++)
-        end_sweep(ranks, &ranks->steps[i]);
-    for (size_t i = 0; i < ranks->rank_count; i++)
-        match_pending(ranks, (uint32_t)i, NULL, UINT64_MAX, 0);
-}
-
 /* Corrects the step numbers of shifted ranks. Afterward, equal numbers mean the same step of the job. */
 static void number_steps(struct ranks *ranks)
 {
@@ -436,13 +405,10 @@ static void number_steps(struct ranks *ranks)
 static int compare_steps(const void *a, const void *b)
 {
     const struct ranks_step_row *x = a, *y = b;
-    if (x->job != y->job)
-        return x->job < y->job ? -1 : 1;
-    if (x->number != y->number)
-        return x->number < y->number ? -1 : 1;
-    if (x->rank_number != y->rank_number)
-        return x->rank_number < y->rank_number ? -1 : 1;
-    return x->rank < y->rank ? -1 : x->rank > y->rank;
+    int order = ORDER(x->job, y->job);
+    order = order ? order : ORDER(x->number, y->number);
+    order = order ? order : ORDER(x->rank_number, y->rank_number);
+    return order ? order : ORDER(x->rank, y->rank);
 }
 
 static void add_parts(struct ranks_step_row *sum, const struct ranks_step_row *row)
@@ -526,11 +492,9 @@ static int compare_findings(const void *a, const void *b)
 {
     const struct ranks_finding *x = a, *y = b;
     bool x_first = x->kind == RANKS_NOT_COMPARED, y_first = y->kind == RANKS_NOT_COMPARED;
-    if (x_first != y_first)
-        return x_first ? -1 : 1;
-    if (x->saving_ns != y->saving_ns)
-        return x->saving_ns > y->saving_ns ? -1 : 1;
-    return (int)x->kind - (int)y->kind;
+    int order = ORDER(y_first, x_first);
+    order = order ? order : ORDER(y->saving_ns, x->saving_ns);
+    return order ? order : ORDER(x->kind, y->kind);
 }
 
 /* Moves findings of exposed communication behind the late ranks and slow links of their job. These lengthen
@@ -550,24 +514,23 @@ static void sort_exposed(struct ranks_report *report)
     }
 }
 
-static void report_collectives(struct ranks *ranks, struct ranks_report *report)
-{
-    report->collectives = xcalloc(ranks->class_count + 1, sizeof *report->collectives);
-    for (size_t i = 0; i < ranks->class_count; i++) {
-        ranks->classes[i].row.job = ranks->ranks[ranks->classes[i].row.first_rank].job;
-        report->collectives[report->collective_count++] = ranks->classes[i].row;
-    }
-}
-
 void ranks_finish(struct ranks *ranks, struct ranks_report *report)
 {
     *report = (struct ranks_report){0};
-    end_steps(ranks);
+    for (size_t i = 0; i < ranks->step_count; i++)
+        end_sweep(ranks, &ranks->steps[i]);
+    for (size_t i = 0; i < ranks->rank_count; i++)
+        match_pending(ranks, (uint32_t)i, NULL, UINT64_MAX, 0);
     ranks_instances_end(ranks);
     number_steps(ranks);
     ranks_find_jobs(ranks);
     ranks_find_stages(ranks);
-    report_collectives(ranks, report);
+    report->collectives = xcalloc(ranks->class_count + 1, sizeof *report->collectives);
+    for (size_t i = 0; i < ranks->class_count; i++) {
+        struct ranks_collective_row *row = &report->collectives[report->collective_count++];
+        *row = ranks->classes[i].row;
+        row->job = ranks->ranks[row->first_rank].job;
+    }
     ranks_clocks_report(ranks, report);
     ranks_find_stragglers(ranks, report);
     report_steps(ranks, report);
@@ -575,8 +538,7 @@ void ranks_finish(struct ranks *ranks, struct ranks_report *report)
     ranks_find_slow_links(ranks, report);
     ranks_find_in_job(ranks, report);
     ranks_find_not_compared(ranks, report);
-    if (report->finding_count > 1)
-        qsort(report->findings, report->finding_count, sizeof *report->findings, compare_findings);
+    sort_array(report->findings, report->finding_count, sizeof *report->findings, compare_findings);
     sort_exposed(report);
     report->instances = ranks->complete;
     report->job_count = (uint32_t)ranks->job_count;
@@ -595,39 +557,21 @@ void ranks_report_deinit(struct ranks_report *report)
     *report = (struct ranks_report){0};
 }
 
+#define FACTS(id, word, rounds, all) [id] = {word, rounds, all},
+const struct ranks_operation_facts ranks_operations[] = {RANKS_OPERATIONS(FACTS)};
+
 enum ranks_operation ranks_operation_of(const char *word)
 {
-#define RANKS_OPERATION_MATCH(id, name, factor, all)                                                         \
-    if (!strcmp(word, name))                                                                                 \
-        return id;
-    RANKS_OPERATIONS(RANKS_OPERATION_MATCH)
-#undef RANKS_OPERATION_MATCH
-    return RANKS_OTHER;
-}
-
-const char *ranks_operation_word(enum ranks_operation operation)
-{
-#define RANKS_OPERATION_WORD(id, name, factor, all) [id] = name,
-    static const char *const words[] = {RANKS_OPERATIONS(RANKS_OPERATION_WORD)};
-#undef RANKS_OPERATION_WORD
-    return words[operation];
+    unsigned operation = 0;
+    while (operation < RANKS_OTHER && strcmp(word, ranks_operations[operation].word) != 0)
+        operation++;
+    return (enum ranks_operation)operation;
 }
 
 double ranks_bus_factor(enum ranks_operation operation, uint32_t count)
 {
-    double n = count;
-    if (count < 2)
-        return 0;
-    switch (operation) {
-#define RANKS_OPERATION_FACTOR(id, name, factor, all)                                                        \
-    case id:                                                                                                 \
-        return factor;
-        RANKS_OPERATIONS(RANKS_OPERATION_FACTOR)
-#undef RANKS_OPERATION_FACTOR
-    case RANKS_OPERATION_COUNT:
-        break;
-    }
-    return 0;
+    double n = count, rounds = ranks_operations[operation].rounds;
+    return count < 2 ? 0 : rounds > 0 ? rounds * (n - 1) / n : 1;
 }
 
 bool ranks_is_p2p(enum ranks_operation operation)
@@ -635,10 +579,16 @@ bool ranks_is_p2p(enum ranks_operation operation)
     return operation == RANKS_SEND || operation == RANKS_RECV || operation == RANKS_SEND_RECV;
 }
 
+#define WORD(id, word) [id] = (word),
+
 const char *ranks_finding_word(enum ranks_finding_kind kind)
 {
-#define RANKS_FINDING_WORD(id, word) [id] = word,
-    static const char *const words[] = {RANKS_FINDINGS(RANKS_FINDING_WORD)};
-#undef RANKS_FINDING_WORD
+    static const char *const words[] = {RANKS_FINDINGS(WORD)};
     return words[kind];
+}
+
+const char *ranks_partial_word(enum ranks_partial partial)
+{
+    static const char *const words[] = {RANKS_PARTIALS(WORD)};
+    return words[partial];
 }
