@@ -1,6 +1,6 @@
 /* Findings about copies: synchronous, pageable, too small, or back and forth. */
 #include "cli/util/xalloc.h"
-#include "analysis/stat/findings/detectors.h"
+#include "analysis/stat/findings/finding.h"
 #include "model/semconv.h"
 
 #include <stdlib.h>
@@ -55,8 +55,16 @@ struct copy {
     const struct trace_span *call;
     const char *kind; /* kept */
     uint64_t bytes;
+    uint64_t key; /* of the direction on the device */
+    uint32_t origin;
     bool to_host, from_host, is_pageable;
 };
+
+/* Returns a key for a direction on a device. `kind` is kept, so equal texts are the same pointer. */
+static uint64_t direction_key(const char *kind, uint32_t resource)
+{
+    return int_map_mix((uint64_t)(uintptr_t)kind) ^ resource;
+}
 
 static bool copy_of(const struct survey *survey, const struct trace_span *work, struct copy *copy)
 {
@@ -69,22 +77,13 @@ static bool copy_of(const struct survey *survey, const struct trace_span *work, 
     copy->kind = stat_keep(stat, stat_attr(stat, work, KEY_COPY_KIND));
     if (!copy->kind)
         return false;
+    copy->key = direction_key(copy->kind, work->resource);
+    copy->origin = survey_origin(survey, work);
     copy->to_host = stat_is(copy->kind, "DeviceToHost");
     copy->from_host = stat_is(copy->kind, "HostToDevice");
     copy->is_pageable = stat_is(stat_attr(stat, work, KEY_COPY_FROM), "pageable") ||
                         stat_is(stat_attr(stat, work, KEY_COPY_TO), "pageable");
     return true;
-}
-
-/* Returns a key for a direction on a device. `kind` is kept, so equal texts are the same pointer. */
-static uint64_t direction_key(const char *kind, uint32_t resource)
-{
-    return int_map_mix((uint64_t)(uintptr_t)kind) ^ resource;
-}
-
-static uint64_t key_of(const struct copy *copy)
-{
-    return direction_key(copy->kind, copy->work->resource);
 }
 
 /* --- pageable copies --- */
@@ -97,7 +96,7 @@ static void measure_pinned(struct copies *copies, const struct copy *copy)
         return;
     uint64_t duration = stat_duration(copy->work);
     double rate = (double)copy->bytes * 1e9 / (double)(duration ? duration : 1);
-    samples_add(&copies->pinned, stat_number(&copies->links, key_of(copy)), (uint64_t)NS_OF_GIB(rate));
+    samples_add(&copies->pinned, stat_number(&copies->links, copy->key), (uint64_t)NS_OF_GIB(rate));
 }
 
 /* Returns the rate of the tally's link. `*source` becomes the origin of the rate, for the evidence. */
@@ -153,23 +152,18 @@ static uint64_t held_ns(const struct stat *stat, const struct copy *copy)
     return end > start ? end - start : 0;
 }
 
-static void count_pageable(struct copies *copies, const struct survey *survey, const struct copy *copy,
-                           uint32_t process)
+static void count_pageable(struct copies *copies, const struct survey *survey, const struct copy *copy)
 {
     const struct stat *stat = survey->stat;
     if (!copy->is_pageable || copy->bytes <= PAGEABLE_BYTES_MIN || (!copy->from_host && !copy->to_host))
         return;
-    struct tally *tally = tallies_at(&copies->pageable, key_of(copy), process, copy->work);
+    struct tally *tally = tallies_count(&copies->pageable, survey, copy->key, copy->work, copy->origin);
     tally->text = copy->kind;
-    tally->count++;
     tally->ns += stat_duration(copy->work);
     tally->bytes += copy->bytes;
-    tallies_add_origin(&copies->pageable, tallies_number(&copies->pageable, tally),
-                       survey_origin(survey, copy->work), 1);
     if (copies->slow_count == PAGEABLE_MAX)
         settle_slow(copies, stat);
-    copies->slow = xgrow(copies->slow, &copies->slow_capacity, copies->slow_count + 1, sizeof *copies->slow);
-    copies->slow[copies->slow_count++] =
+    *XADD(copies->slow, copies->slow_count, copies->slow_capacity) =
         (struct slow_copy){copy->bytes, stat_duration(copy->work), held_ns(stat, copy),
                            tallies_number(&copies->pageable, tally)};
 }
@@ -179,12 +173,11 @@ static char *pageable_evidence(const struct survey *survey, const struct tally *
 {
     const char *source;
     double rate = link_rate(context, survey->stat, tally, &source);
-    char time[EVIDENCE_TIME_BYTES], pinned[EVIDENCE_TIME_BYTES];
     finding->where = tally->text;
     return xasprintf("%llu bytes from or to pageable memory took %s; with pinned memory, at %.1f "
                      "GB/s (%s), they take %s, and asynchronous calls return immediately",
-                     (unsigned long long)tally->bytes, evidence_time(time, tally->ns), rate / 1e9, source,
-                     evidence_time(pinned, tally->extra));
+                     (unsigned long long)tally->bytes, EVIDENCE_TIME(tally->ns), rate / 1e9, source,
+                     EVIDENCE_TIME(tally->extra));
 }
 
 /* --- synchronous copies --- */
@@ -195,31 +188,27 @@ static struct idle_time idle_of(const struct copy *copy)
     return (struct idle_time){copy->call->start_ns, copy->call->end_ns, copy->work->resource, true};
 }
 
-static void count_waiting(struct copies *copies, struct survey *survey, const struct copy *copy,
-                          uint32_t process)
+static void count_waiting(struct copies *copies, struct survey *survey, const struct copy *copy)
 {
     if ((!copy->from_host && !copy->to_host) || stat_call_of(survey->stat, copy->call).is_async)
         return;
-    struct tally *tally =
-        tallies_at(&copies->waiting, key_of(copy) ^ int_map_mix(copy->call->thread), process, copy->work);
-    if (tally->count++ == 0)
+    struct tally *tally = tallies_count(&copies->waiting, survey, copy->key ^ int_map_mix(copy->call->thread),
+                                        copy->work, copy->origin);
+    if (tally->count == 1)
         tally->call = *copy->call;
     tally->ns += stat_duration(copy->call);
     struct idle_time idle = idle_of(copy);
-    uint32_t number = tallies_number(&copies->waiting, tally);
-    tallies_add_origin(&copies->waiting, number, survey_origin(survey, copy->work), 1);
-    survey_ask(survey, &idle, &copies->waiting, number);
+    survey_ask(survey, &idle, &copies->waiting, tallies_number(&copies->waiting, tally));
 }
 
 static char *waiting_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
                               const void *context)
 {
     const struct trace_span *call = &tally->call;
-    char time[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES];
     return xasprintf("%llu calls such as %s blocked thread %s for %s; for %s of that no kernel ran",
                      (unsigned long long)tally->count, trace_string(survey->stat->trace, call->name),
-                     places_thread(survey->stat->places, call->thread), evidence_time(time, tally->ns),
-                     evidence_time(idle, tally->saving_ns));
+                     places_thread(survey->stat->places, call->thread), EVIDENCE_TIME(tally->ns),
+                     EVIDENCE_TIME(tally->saving_ns));
 }
 
 /* --- tiny copies --- */
@@ -238,14 +227,9 @@ static void end_row(struct copies *copies, struct survey *survey, struct row *ro
         for (size_t i = 0; i < row->idle_count; i++)
             survey_ask(survey, &row->idle[i], &copies->tiny, number);
         for (size_t i = 0; i < row->origin_count; i++)
-            tallies_add_origin(&copies->tiny, number, row->origins[i].origin, row->origins[i].count);
+            tallies_add_origin(&copies->tiny, tally, row->origins[i].origin, row->origins[i].count);
     }
     *row = (struct row){.idle = row->idle, .idle_capacity = row->idle_capacity};
-}
-
-static struct row *row_at(struct copies *copies, uint32_t lane)
-{
-    return paged_at(&copies->rows, lane, sizeof(struct row));
 }
 
 static void add_origin(struct row *row, uint32_t origin)
@@ -264,7 +248,7 @@ static void add_origin(struct row *row, uint32_t origin)
  * ran. */
 static void count_tiny(struct copies *copies, struct survey *survey, const struct copy *copy)
 {
-    struct row *row = row_at(copies, copy->work->lane);
+    struct row *row = paged_at(&copies->rows, copy->work->lane, sizeof *row);
     if (row->kind != copy->kind || copy->bytes > TINY_COPY_BYTES)
         end_row(copies, survey, row);
     if (copy->bytes > TINY_COPY_BYTES)
@@ -273,12 +257,11 @@ static void count_tiny(struct copies *copies, struct survey *survey, const struc
         row->kind = copy->kind;
         row->first = *copy->work;
     } else {
-        row->idle = xgrow(row->idle, &row->idle_capacity, row->idle_count + 1, sizeof *row->idle);
-        row->idle[row->idle_count++] = idle_of(copy);
+        *XADD(row->idle, row->idle_count, row->idle_capacity) = idle_of(copy);
     }
     row->call_ns += stat_duration(copy->call);
     row->bytes_max = copy->bytes > row->bytes_max ? copy->bytes : row->bytes_max;
-    add_origin(row, survey_origin(survey, copy->work));
+    add_origin(row, copy->origin);
 }
 
 /* Adds up the idle times of rows that are known already, because a row can be long. */
@@ -301,63 +284,51 @@ static void end_segment(void *state, struct survey *survey)
 static char *tiny_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
                            const void *context)
 {
-    char time[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES];
     return xasprintf(
         "%llu copies of at most %llu bytes in %llu rows directly after each other on a stream; their "
         "calls took %s, and for %s of those after the first of each row no kernel ran",
         (unsigned long long)tally->count, (unsigned long long)tally->bytes, (unsigned long long)tally->extra,
-        evidence_time(time, tally->ns), evidence_time(idle, tally->saving_ns));
+        EVIDENCE_TIME(tally->ns), EVIDENCE_TIME(tally->saving_ns));
 }
 
 /* --- round trips --- */
 
-static uint64_t host_key(const struct stat *stat, const struct copy *copy, enum stat_key key,
-                         uint32_t process)
+static uint64_t host_key(const struct stat *stat, const struct copy *copy, enum stat_key key)
 {
     const char *address = stat_attr(stat, copy->call, key);
-    return address ? int_map_mix(strtoull(address, NULL, 0)) ^ process : 0;
+    return address ? int_map_mix(strtoull(address, NULL, 0)) ^ places_process(stat->places, copy->work) : 0;
 }
 
-static void record_arrival(struct copies *copies, const struct stat *stat, const struct copy *copy,
-                           uint32_t process)
+static void record_arrival(struct copies *copies, const struct stat *stat, const struct copy *copy)
 {
-    uint64_t key = host_key(stat, copy, KEY_ARG_DST, process);
+    uint64_t key = host_key(stat, copy, KEY_ARG_DST);
     if (!key)
         return;
     if (copies->arrived_count == ARRIVALS_MAX) {
         int_map_deinit(&copies->arrivals);
         copies->arrived_count = 0;
     }
-    uint32_t number = int_map_get(&copies->arrivals, key);
-    if (number == MAP_NONE) {
-        number = (uint32_t)copies->arrived_count;
-        copies->arrived = xgrow(copies->arrived, &copies->arrived_capacity, copies->arrived_count + 1,
-                                sizeof *copies->arrived);
-        copies->arrived_count++;
-        int_map_set(&copies->arrivals, key, number);
-    }
+    uint32_t number = stat_number(&copies->arrivals, key);
+    if (number == copies->arrived_count)
+        (void)XADD(copies->arrived, copies->arrived_count, copies->arrived_capacity);
     copies->arrived[number] =
         (struct arrival){true, copy->work->end_ns, stat_duration(copy->work), copy->bytes};
 }
 
 /* Counts a copy back to the GPU if its data came from a GPU, and the host had no time to rewrite all of them.
  */
-static void count_return(struct copies *copies, const struct survey *survey, const struct copy *copy,
-                         uint32_t process)
+static void count_return(struct copies *copies, const struct survey *survey, const struct copy *copy)
 {
-    const struct stat *stat = survey->stat;
-    uint32_t number = int_map_get(&copies->arrivals, host_key(stat, copy, KEY_ARG_SRC, process));
+    uint32_t number = int_map_get(&copies->arrivals, host_key(survey->stat, copy, KEY_ARG_SRC));
     struct arrival *arrival = number == MAP_NONE ? NULL : &copies->arrived[number];
     if (!arrival || !arrival->is_there || arrival->bytes != copy->bytes)
         return;
     double gap = (double)copy->call->start_ns - (double)arrival->end_ns;
     if (gap < (double)copy->bytes * 1e9 / HOST_WRITE_BYTES_PER_S) {
-        struct tally *tally = tallies_at(&copies->trips, copy->work->lane, process, copy->work);
-        tally->count++;
+        struct tally *tally =
+            tallies_count(&copies->trips, survey, copy->work->lane, copy->work, copy->origin);
         tally->bytes += copy->bytes;
         tally->saving_ns += stat_duration(copy->work) + arrival->duration_ns;
-        tallies_add_origin(&copies->trips, tallies_number(&copies->trips, tally),
-                           survey_origin(survey, copy->work), 1);
     }
     arrival->is_there = false;
 }
@@ -365,11 +336,10 @@ static void count_return(struct copies *copies, const struct survey *survey, con
 static char *trip_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
                            const void *context)
 {
-    char time[EVIDENCE_TIME_BYTES];
     return xasprintf("%llu times a host buffer was copied from the GPU and copied back completely before one "
                      "core could have rewritten it: %llu bytes each way, %s for both copies",
                      (unsigned long long)tally->count, (unsigned long long)tally->bytes,
-                     evidence_time(time, tally->saving_ns));
+                     EVIDENCE_TIME(tally->saving_ns));
 }
 
 /* --- the detector --- */
@@ -377,30 +347,25 @@ static char *trip_evidence(const struct survey *survey, const struct tally *tall
 static void take(void *state, struct survey *survey, const struct trace_span *work)
 {
     struct copies *copies = state;
-    const struct stat *stat = survey->stat;
     struct copy copy;
     if (!trace_class_is_gpu(work->class))
         return;
     if (!copy_of(survey, work, &copy)) {
-        end_row(copies, survey, row_at(copies, work->lane));
+        end_row(copies, survey, paged_at(&copies->rows, work->lane, sizeof(struct row)));
         return;
     }
-    uint32_t process = places_process(stat->places, work);
     measure_pinned(copies, &copy);
-    count_pageable(copies, survey, &copy, process);
-    count_waiting(copies, survey, &copy, process);
+    count_pageable(copies, survey, &copy);
+    count_waiting(copies, survey, &copy);
     count_tiny(copies, survey, &copy);
     if (copy.to_host)
-        record_arrival(copies, stat, &copy, process);
+        record_arrival(copies, survey->stat, &copy);
     else if (copy.from_host)
-        count_return(copies, survey, &copy, process);
+        count_return(copies, survey, &copy);
 }
 
 static void offer(struct copies *copies, struct findings *findings)
 {
-    struct row *row;
-    for (size_t lane = 0; (row = paged_next(&copies->rows, &lane, sizeof *row)); lane++)
-        end_row(copies, findings->survey, row);
     settle_slow(copies, findings->survey->stat);
     findings_offer(findings, FINDING_SYNC_COPIES, &copies->waiting, REPEATED_MIN, waiting_evidence, NULL);
     findings_offer(findings, FINDING_PAGEABLE, &copies->pageable, 1, pageable_evidence, copies);
@@ -412,6 +377,11 @@ static void finish(void *state, struct findings *findings)
 {
     struct copies *copies = state;
     struct row *row;
+    for (size_t lane = 0; (row = paged_next(&copies->rows, &lane, sizeof *row)); lane++) {
+        if (findings)
+            end_row(copies, findings->survey, row);
+        free(row->idle);
+    }
     if (findings)
         offer(copies, findings);
     samples_deinit(&copies->pinned);
@@ -421,8 +391,6 @@ static void finish(void *state, struct findings *findings)
     tallies_deinit(&copies->pageable);
     tallies_deinit(&copies->tiny);
     tallies_deinit(&copies->trips);
-    for (size_t lane = 0; (row = paged_next(&copies->rows, &lane, sizeof *row)); lane++)
-        free(row->idle);
     paged_deinit(&copies->rows);
     free(copies->arrived);
     free(copies->slow);

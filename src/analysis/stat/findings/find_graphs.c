@@ -1,7 +1,8 @@
 /* Findings about repeated sequences of launches and asynchronous copies: candidates for CUDA graphs. */
+#include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 #include "base/hash.h"
-#include "analysis/stat/findings/detectors.h"
+#include "analysis/stat/findings/finding.h"
 #include "analysis/stat/findings/repeats.h"
 
 #include <stdlib.h>
@@ -42,11 +43,6 @@ struct candidates {
                                extra: the GPU's idle time */
 };
 
-static uint64_t text_key(const char *text)
-{
-    return int_map_mix(hash_text(HASH_START, text ? text : ""));
-}
-
 /* Returns a key for a node. Nodes are equal if their name, dimensions, size and stream are. Addresses may
  * differ, because graph nodes can be updated. */
 static uint64_t word_of(const struct stat *stat, const struct trace_span *call, const struct trace_span *work)
@@ -57,8 +53,10 @@ static uint64_t word_of(const struct stat *stat, const struct trace_span *call, 
         return int_map_mix(key);
     key = int_map_mix(key ^ (uint64_t)work->name << 32) ^ work->lane;
     key = int_map_mix(key) ^ stat_kernel_key(stat, work);
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        key = int_map_mix(key) ^ text_key(stat_attr(stat, work, texts[i]));
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const char *text = stat_attr(stat, work, texts[i]);
+        key = int_map_mix(key) ^ int_map_mix(hash_text(HASH_START, text ? text : ""));
+    }
     key = int_map_mix(key) ^ stat_attr_int(stat, work, KEY_COPY_BYTES, 0);
     key = int_map_mix(key) ^ stat_attr_int(stat, work, KEY_FILL_BYTES, 0);
     return int_map_mix(key + 1);
@@ -89,17 +87,12 @@ static uint64_t busy_before(const struct survey *survey, uint32_t resource, uint
     return intervals_covered(&survey_device(survey, resource)->busy, time_ns);
 }
 
-static struct sequence *sequence_of(struct candidates *candidates, uint32_t thread)
-{
-    struct sequence *sequence = paged_at(&candidates->sequences, thread, sizeof *sequence);
-    candidates->count += !sequence->is_counted;
-    sequence->is_counted = true;
-    return sequence;
-}
-
-static void add_step(struct candidates *candidates, const struct survey *survey, struct sequence *sequence,
+static void add_step(struct candidates *candidates, const struct survey *survey,
                      const struct trace_span *call, const struct trace_span *work)
 {
+    struct sequence *sequence = paged_at(&candidates->sequences, call->thread, sizeof *sequence);
+    candidates->count += !sequence->is_counted;
+    sequence->is_counted = true;
     struct step step = {.start_ns = call->start_ns, .duration_ns = stat_duration(call)};
     if (work) {
         step.is_node = true;
@@ -109,12 +102,11 @@ static void add_step(struct candidates *candidates, const struct survey *survey,
         step.origin = survey_origin(survey, work);
         step.busy_before_call_ns = busy_before(survey, work->resource, call->start_ns);
     }
-    size_t at = sequence->count++;
-    sequence->steps = xgrow(sequence->steps, &sequence->capacity, sequence->count, sizeof *sequence->steps);
+    *XADD(sequence->steps, sequence->count, sequence->capacity) = step;
     sequence->tokens =
         xgrow(sequence->tokens, &sequence->token_capacity, sequence->count, sizeof *sequence->tokens);
-    sequence->steps[at] = step;
-    sequence->tokens[at] = stat_number(&candidates->words, word_of(survey->stat, call, work));
+    sequence->tokens[sequence->count - 1] =
+        stat_number(&candidates->words, word_of(survey->stat, call, work));
 }
 
 /* Returns the idle time of a GPU from the first call to the work of the last. If the steps are on several
@@ -133,37 +125,31 @@ static uint64_t idle_between(const struct sequence *sequence, size_t first, size
 
 /* Counts a graph of the steps from `first` to `last`: the host time that it saves, limited to the GPU's idle
  * time. */
-static void take_graph(const struct sequence *sequence, struct tally *tally, size_t first, size_t last)
+static void take_graph(struct candidates *candidates, const struct survey *survey,
+                       const struct sequence *sequence, uint32_t thread, size_t first, size_t last)
 {
-    uint64_t host_ns = 0, idle_ns = idle_between(sequence, first, last);
-    for (size_t i = first; i <= last; i++)
+    const struct step *step = &sequence->steps[first];
+    struct trace_span work = {.start_ns = step->work_ns,
+                              .name = step->work_name,
+                              .resource = survey->stat->trace->threads[thread].resource,
+                              .thread = thread};
+    uint64_t host_ns = 0, idle_ns = idle_between(sequence, first, last), nodes = last + 1 - first;
+    uint64_t key = nodes; /* of the nodes, whatever the rotation of the repeated sequence */
+    for (size_t i = first; i <= last; i++) {
         host_ns += sequence->steps[i].duration_ns;
-    tally->count++;
+        key += int_map_mix(sequence->tokens[i] + 1ull);
+    }
+    struct tally *tally =
+        tallies_count(&candidates->tallies, survey, int_map_mix(key) ^ thread, &work, step->origin);
+    tally->bytes = nodes;
     tally->ns += host_ns;
     tally->extra += idle_ns;
     uint64_t spared = host_ns > GRAPH_LAUNCH_NS ? host_ns - GRAPH_LAUNCH_NS : 0;
     tally->saving_ns += spared < idle_ns ? spared : idle_ns;
 }
 
-/* Returns a key of the nodes that does not depend on the rotation of the repeated sequence. */
-static uint64_t key_of(const struct sequence *sequence, size_t first, size_t nodes)
-{
-    uint64_t key = nodes;
-    for (size_t i = first; i < first + nodes; i++)
-        key += int_map_mix(sequence->tokens[i] + 1ull);
-    return key;
-}
-
-static struct trace_span first_work(const struct stat *stat, const struct step *step, uint32_t thread)
-{
-    return (struct trace_span){.start_ns = step->work_ns,
-                               .name = step->work_name,
-                               .resource = stat->trace->threads[thread].resource,
-                               .thread = thread};
-}
-
 /* Splits a repetition into graphs, at steps that cannot be nodes and at the ends of rounds. */
-static void take_repeat(struct candidates *candidates, const struct stat *stat, struct sequence *sequence,
+static void take_repeat(struct candidates *candidates, const struct survey *survey, struct sequence *sequence,
                         const struct repeat *repeat, uint32_t thread)
 {
     size_t nodes = 0;
@@ -177,15 +163,7 @@ static void take_repeat(struct candidates *candidates, const struct stat *stat, 
         sequence->is_used[at] = true;
         if (nodes < GRAPH_NODES_MIN || (is_next_node && !ends_round))
             continue;
-        size_t first = at + 1 - nodes;
-        struct trace_span work = first_work(stat, &sequence->steps[first], thread);
-        struct tally *tally =
-            tallies_at(&candidates->tallies, int_map_mix(key_of(sequence, first, nodes)) ^ thread,
-                       places_process(stat->places, &work), &work);
-        tally->bytes = nodes;
-        take_graph(sequence, tally, first, at);
-        tallies_add_origin(&candidates->tallies, tallies_number(&candidates->tallies, tally),
-                           sequence->steps[first].origin, 1);
+        take_graph(candidates, survey, sequence, thread, at + 1 - nodes, at);
         nodes = 0;
     }
 }
@@ -193,22 +171,20 @@ static void take_repeat(struct candidates *candidates, const struct stat *stat, 
 static int longest_first(const void *a, const void *b)
 {
     const struct repeat *x = a, *y = b;
-    if (x->length != y->length)
-        return x->length > y->length ? -1 : 1;
-    return x->start < y->start ? -1 : x->start > y->start;
+    int order = ORDER(y->length, x->length);
+    return order ? order : ORDER(x->start, y->start);
 }
 
 /* Searches the steps of a thread and forgets them. */
-static void search(struct candidates *candidates, const struct stat *stat, struct sequence *sequence,
+static void search(struct candidates *candidates, const struct survey *survey, struct sequence *sequence,
                    uint32_t thread, size_t count)
 {
     struct repeat *repeats;
     size_t found = repeats_find(sequence->tokens, count, GRAPH_PERIOD_MAX, GRAPH_TIMES_MIN, &repeats);
-    if (found > 1)
-        qsort(repeats, found, sizeof *repeats, longest_first);
+    sort_array(repeats, found, sizeof *repeats, longest_first);
     sequence->is_used = xcalloc(count + 1, sizeof *sequence->is_used);
     for (size_t i = 0; i < found; i++)
-        take_repeat(candidates, stat, sequence, &repeats[i], thread);
+        take_repeat(candidates, survey, sequence, &repeats[i], thread);
     free(sequence->is_used);
     free(repeats);
     sequence->count -= count;
@@ -224,7 +200,7 @@ static void take(void *state, struct survey *survey, const struct trace_span *ca
     const struct trace_span *work;
     if (call->class != CLASS_CALL || call->thread == TRACE_NONE || !is_step(survey, call, &work))
         return;
-    add_step(state, survey, sequence_of(state, call->thread), call, work);
+    add_step(state, survey, call, work);
 }
 
 /* Looks up how long the GPUs were busy before the work of steps, which is known once it has started. */
@@ -242,14 +218,6 @@ static void settle(struct sequence *sequence, const struct survey *survey)
     }
 }
 
-static size_t steps_at_once(const struct candidates *candidates)
-{
-    size_t most = STEPS_TOTAL_MAX / (candidates->count ? candidates->count : 1);
-    if (most > STEPS_MAX)
-        return STEPS_MAX;
-    return most > STEPS_MIN ? most : STEPS_MIN;
-}
-
 static void free_arrays(struct sequence *sequence)
 {
     free(sequence->steps);
@@ -257,26 +225,23 @@ static void free_arrays(struct sequence *sequence)
     *sequence = (struct sequence){.is_counted = sequence->is_counted};
 }
 
-static bool has_ended(const struct survey *survey, uint32_t thread)
-{
-    const struct trace *trace = survey->stat->trace;
-    return trace->resources[trace->threads[thread].resource].end_ns < survey->now_ns;
-}
-
 /* Searches long sequences, and frees those of threads whose process has ended: a fleet has thousands of such
  * threads. */
 static void end_segment(void *state, struct survey *survey)
 {
     struct candidates *candidates = state;
+    const struct trace *trace = survey->stat->trace;
     struct sequence *sequence;
-    size_t most = steps_at_once(candidates);
+    size_t most = STEPS_TOTAL_MAX / (candidates->count ? candidates->count : 1);
+    most = most > STEPS_MAX ? STEPS_MAX : most > STEPS_MIN ? most : STEPS_MIN;
     for (size_t i = 0; (sequence = paged_next(&candidates->sequences, &i, sizeof *sequence)); i++) {
         uint32_t thread = (uint32_t)i;
         settle(sequence, survey);
         while (sequence->settled >= most)
-            search(candidates, survey->stat, sequence, thread, most);
-        if (sequence->steps && sequence->settled == sequence->count && has_ended(survey, thread)) {
-            search(candidates, survey->stat, sequence, thread, sequence->count);
+            search(candidates, survey, sequence, thread, most);
+        bool has_ended = trace->resources[trace->threads[thread].resource].end_ns < survey->now_ns;
+        if (sequence->steps && sequence->settled == sequence->count && has_ended) {
+            search(candidates, survey, sequence, thread, sequence->count);
             free_arrays(sequence);
         }
     }
@@ -285,35 +250,27 @@ static void end_segment(void *state, struct survey *survey)
 static char *evidence_of(const struct survey *survey, const struct tally *tally, struct finding *finding,
                          const void *context)
 {
-    char host[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES], launch[EVIDENCE_TIME_BYTES];
     return xasprintf(
         "a sequence of %llu launches and copies that starts with %s repeats %llu times; its calls take "
         "%s of host time each, a graph launch takes %s; the GPU was idle for %s meanwhile",
         (unsigned long long)tally->bytes, finding->where, (unsigned long long)tally->count,
-        evidence_time(host, tally->ns / tally->count), evidence_time(launch, GRAPH_LAUNCH_NS),
-        evidence_time(idle, tally->extra));
-}
-
-static void offer(struct candidates *candidates, struct findings *findings)
-{
-    struct sequence *sequence;
-    for (size_t thread = 0; (sequence = paged_next(&candidates->sequences, &thread, sizeof *sequence));
-         thread++) {
-        settle(sequence, findings->survey);
-        search(candidates, findings->survey->stat, sequence, (uint32_t)thread, sequence->count);
-    }
-    findings_offer(findings, FINDING_GRAPH_CANDIDATE, &candidates->tallies, GRAPH_TIMES_MIN, evidence_of,
-                   NULL);
+        EVIDENCE_TIME(tally->ns / tally->count), EVIDENCE_TIME(GRAPH_LAUNCH_NS), EVIDENCE_TIME(tally->extra));
 }
 
 static void finish(void *state, struct findings *findings)
 {
     struct candidates *candidates = state;
     struct sequence *sequence;
-    if (findings)
-        offer(candidates, findings);
-    for (size_t i = 0; (sequence = paged_next(&candidates->sequences, &i, sizeof *sequence)); i++)
+    for (size_t i = 0; (sequence = paged_next(&candidates->sequences, &i, sizeof *sequence)); i++) {
+        if (findings) {
+            settle(sequence, findings->survey);
+            search(candidates, findings->survey, sequence, (uint32_t)i, sequence->count);
+        }
         free_arrays(sequence);
+    }
+    if (findings)
+        findings_offer(findings, FINDING_GRAPH_CANDIDATE, &candidates->tallies, GRAPH_TIMES_MIN, evidence_of,
+                       NULL);
     paged_deinit(&candidates->sequences);
     tallies_deinit(&candidates->tallies);
     int_map_deinit(&candidates->words);

@@ -1,7 +1,6 @@
 /* Findings about kernels that leave most of the GPU unused: low occupancy, small grids, serialization. */
 #include "cli/util/xalloc.h"
-#include "analysis/stat/findings/detectors.h"
-#include "cli/util/text.h"
+#include "analysis/stat/findings/finding.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,23 +47,6 @@ static double occupancy_with(const struct stat *stat, const struct use *use, con
     return use->threads * stat_occupancy(stat, use->resource, launch);
 }
 
-static bool is_of_library(const char *name)
-{
-    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
-        if (strstr(name, libraries[i]))
-            return true;
-    }
-    return false;
-}
-
-/* Whether the kernel prefetches into shared memory by design. Such a kernel needs few warps. */
-static bool is_pipeline(const struct stat *stat, const struct use *use)
-{
-    double all = (double)stat_device_of(stat, use->resource)->shared_bytes;
-    return use->launch.threads >= PIPELINE_THREADS &&
-           (double)use->launch.shared_bytes >= PIPELINE_SHARED_SHARE * all;
-}
-
 static bool is_small(const struct use *use)
 {
     return use->multiprocessors && use->blocks &&
@@ -73,15 +55,11 @@ static bool is_small(const struct use *use)
 
 static bool is_low(const struct stat *stat, const struct use *use)
 {
-    bool is_idle = use->occupancy >= 0 && use->occupancy <= LOW_OCCUPANCY && !is_pipeline(stat, use);
-    return is_small(use) || is_idle;
-}
-
-/* Returns the largest share of the GPU that the kernel can use. */
-static double fill_of(const struct use *use)
-{
-    double multiprocessors = is_small(use) ? (double)use->blocks / (double)use->multiprocessors : 1;
-    return multiprocessors * (use->occupancy >= 0 ? use->occupancy : 1);
+    double shared_bytes = (double)stat_device_of(stat, use->resource)->shared_bytes;
+    /* The kernel prefetches into shared memory by design, and needs few warps. */
+    bool is_pipeline = use->launch.threads >= PIPELINE_THREADS &&
+                       (double)use->launch.shared_bytes >= PIPELINE_SHARED_SHARE * shared_bytes;
+    return is_small(use) || (use->occupancy >= 0 && use->occupancy <= LOW_OCCUPANCY && !is_pipeline);
 }
 
 /* Adds the reasons of a low occupancy. A limit is a reason if the occupancy is higher without it. */
@@ -124,11 +102,10 @@ static char *low_evidence(const struct survey *survey, const struct tally *tally
     const struct low *low = context;
     const struct use *use = &low->uses[tally - low->tallies.items];
     struct text text = {0};
-    char time[EVIDENCE_TIME_BYTES];
     text_add_format(
         &text,
         "%llu runs take %s in total, %.0f %% of the process's kernel time; theoretical occupancy %.1f %%",
-        (unsigned long long)tally->count, evidence_time(time, tally->ns),
+        (unsigned long long)tally->count, EVIDENCE_TIME(tally->ns),
         100.0 * (double)tally->ns / (double)kernel_ns, 100 * use->occupancy);
     add_reasons(&text, survey->stat, use);
     return text.data;
@@ -139,7 +116,9 @@ static bool can_change(struct low *low, const struct stat *stat, const struct tr
     uint64_t key = stat_kernel_key(stat, kernel);
     uint32_t is_library = int_map_get(&low->libraries, key);
     if (is_library == MAP_NONE) {
-        is_library = is_of_library(stat_kernel_name(stat, kernel));
+        is_library = 0;
+        for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+            is_library |= strstr(stat_kernel_name(stat, kernel), libraries[i]) != NULL;
         int_map_set(&low->libraries, key, is_library);
     }
     return !is_library;
@@ -155,15 +134,16 @@ static void take_low(void *state, struct survey *survey, const struct trace_span
     if (!is_low(stat, &use))
         return;
     size_t known = low->tallies.count;
-    struct tally *tally = tallies_at(&low->tallies, stat_kernel_key(stat, kernel),
-                                     places_process(stat->places, kernel), kernel);
+    struct tally *tally = tallies_count(&low->tallies, survey, stat_kernel_key(stat, kernel), kernel,
+                                        survey_origin(survey, kernel));
     low->uses = xgrow(low->uses, &low->capacity, low->tallies.count, sizeof *low->uses);
     if (low->tallies.count > known)
         low->uses[known] = use;
-    tally->count++;
     tally->ns += stat_duration(kernel);
-    tally->saving_ns += (uint64_t)((1 - fill_of(&use)) * (double)stat_duration(kernel));
-    tallies_add_origin(&low->tallies, tallies_number(&low->tallies, tally), survey_origin(survey, kernel), 1);
+    /* The largest share of the GPU that the kernel can use. */
+    double fill = is_small(&use) ? (double)use.blocks / (double)use.multiprocessors : 1;
+    fill *= use.occupancy >= 0 ? use.occupancy : 1;
+    tally->saving_ns += (uint64_t)((1 - fill) * (double)stat_duration(kernel));
 }
 
 static void finish_low(void *state, struct findings *findings)
@@ -180,13 +160,6 @@ const struct detector find_low_occupancy = {sizeof(struct low), take_low, NULL, 
 
 /* --- serialized kernels --- */
 
-/* Returns the share of the GPU that all blocks of the kernel occupy, which can exceed 1; 2: unknown. */
-static double room_of(const struct use *use)
-{
-    uint64_t room = use->blocks_at_once * use->multiprocessors;
-    return room ? (double)use->blocks / (double)room : 2;
-}
-
 /* The latest work of a stream. */
 struct latest {
     const struct trace_span *span; /* NULL: the work is in an earlier segment */
@@ -201,10 +174,12 @@ struct serialized {
     struct paged streams; /* by lane */
 };
 
-static double room_of_kernel(const struct stat *stat, const struct trace_span *kernel)
+/* Returns the share of the GPU that all blocks of the kernel occupy, which can exceed 1; 2: unknown. */
+static double room_of(const struct stat *stat, const struct trace_span *kernel)
 {
     struct use use = use_of(stat, kernel);
-    return room_of(&use);
+    uint64_t room = use.blocks_at_once * use.multiprocessors;
+    return room ? (double)use.blocks / (double)room : 2;
 }
 
 /* Whether two kernels could run at the same time: two threads launched them, the second one waits only for
@@ -215,24 +190,18 @@ static bool could_be_beside(const struct stat *stat, const struct latest *a, con
     if (!a->has_call || !call || a->thread == call->thread || call->end_ns > a->end_ns ||
         b->start_ns < a->end_ns || b->start_ns - a->end_ns > HANDOVER_NS)
         return false;
-    return (a->span ? room_of_kernel(stat, a->span) : a->room) + room_of_kernel(stat, b) <= 1;
+    return (a->span ? room_of(stat, a->span) : a->room) + room_of(stat, b) <= 1;
 }
 
 static char *serialized_evidence(const struct survey *survey, const struct tally *tally,
                                  struct finding *finding, const void *context)
 {
     const struct trace *trace = survey->stat->trace;
-    char time[EVIDENCE_TIME_BYTES];
     return xasprintf(
         "%llu times a kernel of one thread waited on stream %s for a kernel of another thread, although the "
         "GPU had room for both; running them concurrently saves %s",
         (unsigned long long)tally->count, trace_string(trace, trace->lanes[tally->first.lane].stream),
-        evidence_time(time, tally->saving_ns));
-}
-
-static struct latest *latest_at(struct serialized *serialized, uint32_t lane)
-{
-    return paged_at(&serialized->streams, lane, sizeof(struct latest));
+        EVIDENCE_TIME(tally->saving_ns));
 }
 
 static void take_serialized(void *state, struct survey *survey, const struct trace_span *work)
@@ -241,15 +210,12 @@ static void take_serialized(void *state, struct survey *survey, const struct tra
     const struct stat *stat = survey->stat;
     if (!trace_class_is_gpu(work->class))
         return;
-    struct latest *before = latest_at(serialized, work->lane);
+    struct latest *before = paged_at(&serialized->streams, work->lane, sizeof *before);
     if (before->is_kernel && work->class == CLASS_KERNEL && could_be_beside(stat, before, work)) {
         uint64_t duration = stat_duration(work);
         struct tally *tally =
-            tallies_at(&serialized->tallies, work->lane, places_process(stat->places, work), work);
-        tally->count++;
+            tallies_count(&serialized->tallies, survey, work->lane, work, survey_origin(survey, work));
         tally->saving_ns += before->duration_ns < duration ? before->duration_ns : duration;
-        tallies_add_origin(&serialized->tallies, tallies_number(&serialized->tallies, tally),
-                           survey_origin(survey, work), 1);
     }
     const struct trace_span *call = stat_call_of_work(stat, work);
     *before = (struct latest){.span = work,
@@ -267,7 +233,7 @@ static void end_serialized(void *state, struct survey *survey)
     struct latest *latest;
     for (size_t i = 0; (latest = paged_next(&serialized->streams, &i, sizeof *latest)); i++) {
         if (latest->span && latest->is_kernel)
-            latest->room = room_of_kernel(survey->stat, latest->span);
+            latest->room = room_of(survey->stat, latest->span);
         latest->span = NULL;
     }
 }

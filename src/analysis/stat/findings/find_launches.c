@@ -1,6 +1,6 @@
 /* Findings about launches that the GPU waits for: launch-bound phases and tiny kernels. */
 #include "cli/util/xalloc.h"
-#include "analysis/stat/findings/detectors.h"
+#include "analysis/stat/findings/finding.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,19 +45,15 @@ static void count_gap(const struct survey *survey, struct window *window, const 
     window->call_ns += within(&process->calls, from_ns, work->start_ns);
 }
 
-/* Whether the window is launch-bound. Most pieces of work must follow a gap: one long gap (module loading,
- * graph creation) is not a phase. */
-static bool is_bound(const struct window *window, uint64_t length)
-{
-    return window->has_call && window->works >= WINDOW_WORK / 2 && 2 * window->gaps >= window->works &&
-           (double)window->idle_ns >= WINDOW_IDLE_SHARE * (double)length;
-}
-
 static void end_window(struct phases *phases, const struct survey *survey, struct window *window,
                        uint32_t device, uint64_t end_ns)
 {
     uint64_t length = end_ns - window->start_ns;
-    if (survey_device(survey, device)->busy.count && is_bound(window, length)) {
+    /* Most pieces of work must follow a gap: one long gap (module loading, graph creation) is not a phase. */
+    bool is_bound = window->has_call && window->works >= WINDOW_WORK / 2 &&
+                    2 * window->gaps >= window->works &&
+                    (double)window->idle_ns >= WINDOW_IDLE_SHARE * (double)length;
+    if (survey_device(survey, device)->busy.count && is_bound) {
         const struct trace_span *call = &window->first_call;
         uint32_t process = places_process(survey->stat->places, call);
         struct tally *tally = tallies_at(&phases->tallies, device, process, call);
@@ -69,22 +65,16 @@ static void end_window(struct phases *phases, const struct survey *survey, struc
         host->ns += window->submit_ns;
         host->extra += window->call_ns - window->submit_ns;
         for (size_t i = 0; i < window->works; i++)
-            tallies_add_origin(&phases->tallies, tallies_number(&phases->tallies, tally), window->origins[i],
-                               1);
+            tallies_add_origin(&phases->tallies, tally, window->origins[i], 1);
     }
     *window = (struct window){0};
-}
-
-static struct phase *phase_at(struct phases *phases, uint32_t device)
-{
-    return paged_at(&phases->devices, device, sizeof(struct phase));
 }
 
 static void take_phase(void *state, struct survey *survey, const struct trace_span *work)
 {
     if (!trace_class_is_gpu(work->class))
         return;
-    struct phase *phase = phase_at(state, work->resource);
+    struct phase *phase = paged_at(&((struct phases *)state)->devices, work->resource, sizeof *phase);
     struct window *window = &phase->window;
     uint64_t busy_until = phase->busy_until_ns;
     bool has_gap = busy_until && work->start_ns > busy_until;
@@ -110,7 +100,6 @@ static char *phase_evidence(const struct survey *survey, const struct tally *tal
 {
     const struct tallies *all = &((const struct phases *)context)->tallies;
     const struct tally *host = &((const struct phases *)context)->hosts.items[tally - all->items];
-    char whole[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES];
     double share = 100.0 / (double)tally->saving_ns;
     finding->where =
         tally->extra ? "several threads" : places_thread(survey->stat->places, tally->first.thread);
@@ -118,10 +107,9 @@ static char *phase_evidence(const struct survey *survey, const struct tally *tal
     return xasprintf("in %s with %llu pieces of work the GPU was idle for %s (%.0f %%) because "
                      "no work was submitted; the host spent %.0f %% of that in launches and "
                      "copies, %.0f %% in other CUDA calls, and the rest in its own code",
-                     evidence_time(whole, tally->ns), (unsigned long long)tally->bytes,
-                     evidence_time(idle, tally->saving_ns),
-                     100.0 * (double)tally->saving_ns / (double)tally->ns, share * (double)host->ns,
-                     share * (double)host->extra);
+                     EVIDENCE_TIME(tally->ns), (unsigned long long)tally->bytes,
+                     EVIDENCE_TIME(tally->saving_ns), 100.0 * (double)tally->saving_ns / (double)tally->ns,
+                     share * (double)host->ns, share * (double)host->extra);
 }
 
 static void finish_phases(void *state, struct findings *findings)
@@ -154,14 +142,11 @@ static void count_tiny(struct tiny *tiny, struct survey *survey, const struct tr
     uint64_t *counted_until = paged_at(&tiny->counted_until_ns, kernel->resource, sizeof *counted_until);
     uint64_t from = call->start_ns > *counted_until ? call->start_ns : *counted_until;
     struct tally *tally =
-        tallies_at(&tiny->tallies, kernel->name, places_process(survey->stat->places, kernel), kernel);
-    tally->count++;
+        tallies_count(&tiny->tallies, survey, kernel->name, kernel, survey_origin(survey, kernel));
     tally->ns += stat_duration(kernel);
     tally->extra += stat_duration(call);
     struct idle_time idle = {from, kernel->start_ns, kernel->resource, false};
-    uint32_t number = tallies_number(&tiny->tallies, tally);
-    tallies_add_origin(&tiny->tallies, number, survey_origin(survey, kernel), 1);
-    survey_ask(survey, &idle, &tiny->tallies, number);
+    survey_ask(survey, &idle, &tiny->tallies, tallies_number(&tiny->tallies, tally));
     *counted_until = kernel->start_ns > *counted_until ? kernel->start_ns : *counted_until;
 }
 
@@ -197,12 +182,11 @@ static void take_tiny(void *state, struct survey *survey, const struct trace_spa
 static char *tiny_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
                            const void *context)
 {
-    char kernel[EVIDENCE_TIME_BYTES], call[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES];
     return xasprintf(
         "%llu runs take %s each on the GPU and %s each on the host; between call and kernel the GPU was "
         "idle for %s",
-        (unsigned long long)tally->count, evidence_time(kernel, tally->ns / tally->count),
-        evidence_time(call, tally->extra / tally->count), evidence_time(idle, tally->saving_ns));
+        (unsigned long long)tally->count, EVIDENCE_TIME(tally->ns / tally->count),
+        EVIDENCE_TIME(tally->extra / tally->count), EVIDENCE_TIME(tally->saving_ns));
 }
 
 static void finish_tiny(void *state, struct findings *findings)

@@ -1,6 +1,6 @@
 /* Findings about memory: repeated allocation, leaks and invalid frees. */
 #include "cli/util/xalloc.h"
-#include "analysis/stat/findings/detectors.h"
+#include "analysis/stat/findings/finding.h"
 
 #include <stdlib.h>
 
@@ -26,31 +26,18 @@ static struct tally *tally_at(struct tallies *tallies, uint64_t key, const struc
     return tallies_at(tallies, key, call->process, &span);
 }
 
-static uint64_t duration(const struct ledger_call *call)
-{
-    return call->end_ns - call->start_ns;
-}
-
 /* --- allocations and frees in the steady state --- */
-
-/* Whether repeated allocation of such a block is costly. Pools are the recommended way, and mapped physical
- * memory belongs to some pool. */
-static bool is_costly(const struct ledger_block *block)
-{
-    return block->kind != MEMORY_POOL && block->kind != MEMORY_VIRTUAL;
-}
 
 static char *steady_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
                              const void *context)
 {
     const struct process_survey *process = survey_process_at(survey, tally->process);
-    char time[EVIDENCE_TIME_BYTES], life[EVIDENCE_TIME_BYTES];
     finding->base_ns = process->end_ns - steady_from(process);
     return xasprintf(
         "%llu times in the second half of the run, thread %s allocated with %s and freed the memory "
         "%s later on average; the calls took %s",
         (unsigned long long)tally->count, places_thread(survey->stat->places, tally->first.thread),
-        finding->where, evidence_time(life, tally->ns / tally->count), evidence_time(time, tally->saving_ns));
+        finding->where, EVIDENCE_TIME(tally->ns / tally->count), EVIDENCE_TIME(tally->saving_ns));
 }
 
 static void find_steady(struct findings *findings)
@@ -61,15 +48,17 @@ static void find_steady(struct findings *findings)
     for (size_t i = 0; i < ledger->block_count; i++) {
         const struct ledger_block *block = &ledger->blocks[i];
         const struct process_survey *process = survey_process_at(survey, block->process);
-        if (!is_costly(block) || !block->freed_by || !is_steady(process, block->call->start_ns) ||
-            !is_steady(process, block->freed_by->start_ns))
+        /* Pools are the recommended way, and mapped physical memory belongs to some pool. */
+        if (block->kind == MEMORY_POOL || block->kind == MEMORY_VIRTUAL || !block->freed_by ||
+            !is_steady(process, block->call->start_ns) || !is_steady(process, block->freed_by->start_ns))
             continue;
         uint64_t key = (uint64_t)block->call->name << 32 | block->call->thread;
         struct tally *tally = tally_at(&tallies, key, block->call);
         tally->count++;
         tally->ns += block->until_ns - block->from_ns;
-        tallies_add_origin(&tallies, tallies_number(&tallies, tally), block->call->origin, 1);
-        tally->saving_ns += duration(block->call) + duration(block->freed_by);
+        tallies_add_origin(&tallies, tally, block->call->origin, 1);
+        tally->saving_ns += block->call->end_ns - block->call->start_ns;
+        tally->saving_ns += block->freed_by->end_ns - block->freed_by->start_ns;
     }
     findings_offer(findings, FINDING_STEADY_ALLOCATION, &tallies, REPEATED_MIN, steady_evidence, NULL);
 }
@@ -85,7 +74,6 @@ static char *leak_evidence(const struct survey *survey, const struct tally *tall
     const struct process_survey *process = survey_process_at(survey, tally->process);
     const char *range = tally->text, *call = finding->where;
     uint64_t half = process->end_ns - steady_from(process);
-    char time[EVIDENCE_TIME_BYTES];
     if (__builtin_popcountll(tally->extra) < LEAK_SLICES_MIN)
         return NULL;
     finding->where = *range ? range : call;
@@ -94,21 +82,8 @@ static char *leak_evidence(const struct survey *survey, const struct tally *tall
                      "run were never freed: %llu bytes in %s, %.1f MB/s",
                      (unsigned long long)tally->count,
                      places_thread(survey->stat->places, tally->first.thread), call,
-                     *range ? " in range " : "", range, (unsigned long long)tally->bytes,
-                     evidence_time(time, half), (double)tally->bytes * 1e3 / (double)half);
-}
-
-/* Whether the block is a segment of PyTorch's caching allocator, whose inner blocks are not visible. */
-static bool is_cached(const struct process_survey *process, const struct ledger_block *block)
-{
-    return process->is_pytorch && block->bytes && block->bytes % CACHED_SEGMENT_BYTES == 0;
-}
-
-/* Returns the bit of the slice of the second half that the time is in. */
-static uint64_t slice_of(const struct process_survey *process, uint64_t time_ns)
-{
-    uint64_t half = process->end_ns - steady_from(process);
-    return 1ull << (uint64_t)((double)(time_ns - steady_from(process)) * LEAK_SLICES / ((double)half + 1));
+                     *range ? " in range " : "", range, (unsigned long long)tally->bytes, EVIDENCE_TIME(half),
+                     (double)tally->bytes * 1e3 / (double)half);
 }
 
 static void find_leaks(struct findings *findings)
@@ -122,16 +97,20 @@ static void find_leaks(struct findings *findings)
         const struct ledger_block *block = &ledger->blocks[i];
         const struct process_survey *process = survey_process_at(survey, block->process);
         uint64_t used_ns = block->call->used_ns;
-        if (block->until_ns != UINT64_MAX || !is_steady(process, used_ns) || is_cached(process, block))
+        /* A segment of PyTorch's caching allocator, whose inner blocks are not visible. */
+        bool is_cached = process->is_pytorch && block->bytes && block->bytes % CACHED_SEGMENT_BYTES == 0;
+        if (block->until_ns != UINT64_MAX || !is_steady(process, used_ns) || is_cached)
             continue;
+        uint64_t from = steady_from(process);
+        double half = (double)(process->end_ns - from);
         uint32_t range = block->call->range;
         uint64_t key = int_map_mix((uint64_t)block->call->name << 32 | block->call->thread) ^ range;
         struct tally *tally = tally_at(&tallies, key, block->call);
         tally->count++;
         tally->bytes += block->bytes;
-        tallies_add_origin(&tallies, tallies_number(&tallies, tally), block->call->origin, 1);
+        tallies_add_origin(&tallies, tally, block->call->origin, 1);
         tally->text = trace_string(survey->stat->trace, range);
-        tally->extra |= slice_of(process, used_ns);
+        tally->extra |= 1ull << (uint64_t)((double)(used_ns - from) * LEAK_SLICES / (half + 1));
     }
     findings_offer(findings, FINDING_LEAK, &tallies, REPEATED_MIN, leak_evidence, NULL);
 }

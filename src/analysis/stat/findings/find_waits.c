@@ -1,6 +1,6 @@
 /* Findings about unnecessary waits for the GPU. */
 #include "cli/util/xalloc.h"
-#include "analysis/stat/findings/detectors.h"
+#include "analysis/stat/findings/finding.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,17 +22,6 @@ struct waits {
     struct tallies between;
 };
 
-static struct tally *tally_at(const struct survey *survey, struct tallies *tallies,
-                              const struct trace_span *call)
-{
-    return tallies_at(tallies, call->name, places_process(survey->stat->places, call), call);
-}
-
-static struct worker *worker_at(struct waits *waits, uint32_t thread)
-{
-    return paged_at(&waits->workers, thread, sizeof(struct worker));
-}
-
 /* Counts a wait. It is needless if no work was pending at its start; work is pending from the start of its
  * call. */
 static void count_wait(struct waits *waits, const struct survey *survey, struct worker *worker,
@@ -42,12 +31,8 @@ static void count_wait(struct waits *waits, const struct survey *survey, struct 
     bool is_pending = process->pending_until_ns > call->start_ns;
     bool is_short = stat_duration(call) <= NEEDLESS_WAIT_NS;
     uint32_t origin = survey_origin(survey, call);
-    if (!is_pending && is_short && process->has_work && call->start_ns >= process->start_ns) {
-        struct tally *tally = tally_at(survey, &waits->nothing, call);
-        tally->count++;
-        tally->saving_ns += stat_duration(call);
-        tallies_add_origin(&waits->nothing, tallies_number(&waits->nothing, tally), origin, 1);
-    }
+    if (!is_pending && is_short && process->has_work && call->start_ns >= process->start_ns)
+        tallies_count(&waits->nothing, survey, call->name, call, origin)->saving_ns += stat_duration(call);
     worker->has_wait = is_pending && worker->given && !worker->has_results;
     worker->wait = *call;
     worker->origin = origin;
@@ -68,15 +53,12 @@ static void count_work(struct waits *waits, struct survey *survey, struct worker
     worker->has_wait = false;
     if (!is_between)
         return;
-    struct tally *tally = tally_at(survey, &waits->between, wait);
+    struct tally *tally = tallies_count(&waits->between, survey, wait->name, wait, worker->origin);
     uint64_t *counted = paged_at(&waits->counted_until_ns, work->resource, sizeof *counted);
-    tally->count++;
     tally->ns += stat_duration(wait);
     struct idle_time idle = {wait->start_ns > *counted ? wait->start_ns : *counted, work->start_ns,
                              work->resource, false};
-    uint32_t number = tallies_number(&waits->between, tally);
-    tallies_add_origin(&waits->between, number, worker->origin, 1);
-    survey_ask(survey, &idle, &waits->between, number);
+    survey_ask(survey, &idle, &waits->between, tallies_number(&waits->between, tally));
     *counted = work->start_ns > *counted ? work->start_ns : *counted;
 }
 
@@ -86,24 +68,23 @@ static void take(void *state, struct survey *survey, const struct trace_span *ca
     if (call->class != CLASS_CALL || call->thread == TRACE_NONE || call->error)
         return;
     struct stat_call what = stat_call_of(survey->stat, call);
-    if (what.waits) {
-        count_wait(waits, survey, worker_at(waits, call->thread), call);
-        return;
-    }
-    const struct trace_span *work = what.submits ? survey_work(survey, call, CLASS_COUNT) : NULL;
-    if (work)
-        count_work(waits, survey, worker_at(waits, call->thread), call, work);
+    const struct trace_span *work =
+        what.submits && !what.waits ? survey_work(survey, call, CLASS_COUNT) : NULL;
+    struct worker *worker = paged_at(&waits->workers, call->thread, sizeof *worker);
+    if (what.waits)
+        count_wait(waits, survey, worker, call);
+    else if (work)
+        count_work(waits, survey, worker, call, work);
 }
 
 static char *nothing_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
                               const void *context)
 {
-    char time[EVIDENCE_TIME_BYTES];
     return xasprintf("%llu calls (first on thread %s) waited although no work of the process "
                      "was pending; they took %s",
                      (unsigned long long)tally->count,
                      places_thread(survey->stat->places, tally->first.thread),
-                     evidence_time(time, tally->saving_ns));
+                     EVIDENCE_TIME(tally->saving_ns));
 }
 
 static char *between_evidence(const struct survey *survey, const struct tally *tally, struct finding *finding,
@@ -112,13 +93,11 @@ static char *between_evidence(const struct survey *survey, const struct tally *t
     /* With managed memory, the host may have read results without a copy. */
     if (survey_process_at(survey, tally->process)->has_managed)
         return NULL;
-    char waited[EVIDENCE_TIME_BYTES], idle[EVIDENCE_TIME_BYTES], next[EVIDENCE_TIME_BYTES];
     return xasprintf(
         "%llu times a thread (first %s) waited, %s in total, for work that copies nothing to the host, "
         "and submitted more within %s; from the start of the wait to that work the GPU was idle for %s",
         (unsigned long long)tally->count, places_thread(survey->stat->places, tally->first.thread),
-        evidence_time(waited, tally->ns), evidence_time(next, SYNC_TO_NEXT_NS),
-        evidence_time(idle, tally->saving_ns));
+        EVIDENCE_TIME(tally->ns), EVIDENCE_TIME(SYNC_TO_NEXT_NS), EVIDENCE_TIME(tally->saving_ns));
 }
 
 static void finish(void *state, struct findings *findings)

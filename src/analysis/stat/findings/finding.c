@@ -1,32 +1,25 @@
+/* Runs the detectors, makes findings of their tallies, and the table of findings. */
 #include "analysis/stat/findings/finding.h"
 
 #include "analysis/code/code_book.h"
-#include "cli/util/text.h"
+#include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
 
-const char *evidence_time(char out[EVIDENCE_TIME_BYTES], uint64_t ns)
-{
-    return text_duration(out, ns, false);
-}
+/* --- offers --- */
 
-bool finding_is_of_time(enum finding_kind kind)
+/* Whether findings of the kind have a saving in ns. Leaks and wrong frees do not. */
+static bool finding_is_of_time(enum finding_kind kind)
 {
     return kind != FINDING_LEAK && kind != FINDING_WRONG_FREE;
 }
 
-uint64_t findings_base_ns(const struct findings *findings, const struct finding *finding)
+/* Returns the time of which the finding's saving is a share. */
+static uint64_t base_ns_of(const struct findings *findings, const struct finding *finding)
 {
     const struct process_survey *process = survey_process_at(findings->survey, finding->process);
     return finding->base_ns ? finding->base_ns : process->end_ns - process->start_ns - process->paused_ns;
-}
-
-static bool is_worthwhile(const struct findings *findings, const struct finding *finding)
-{
-    return !finding_is_of_time(finding->kind) ||
-           (finding->saving_ns >= SAVING_NS_MIN &&
-            (double)finding->saving_ns >= SAVING_SHARE_MIN * (double)findings_base_ns(findings, finding));
 }
 
 /* A place in the program of a tally, with the number of its matches. */
@@ -38,9 +31,8 @@ struct tally_place {
 static int compare_places(const void *a, const void *b)
 {
     const struct tally_place *x = a, *y = b;
-    if (x->tally != y->tally)
-        return x->tally < y->tally ? -1 : 1;
-    return x->place < y->place ? -1 : x->place > y->place;
+    int order = ORDER(x->tally, y->tally);
+    return order ? order : ORDER(x->place, y->place);
 }
 
 /* Returns the places of all tallies, sorted by tally. Several stacks can have one place. The caller frees the
@@ -55,8 +47,7 @@ static struct tally_place *find_places(const struct stat *stat, const struct tal
         if (!stack.label)
             list[kept++] = (struct tally_place){origin->tally, stack.place, origin->count};
     }
-    if (kept > 1)
-        qsort(list, kept, sizeof *list, compare_places);
+    qsort(list, kept, sizeof *list, compare_places);
     *count = 0;
     for (size_t i = 0; i < kept; i++) {
         if (*count && compare_places(&list[*count - 1], &list[i]) == 0)
@@ -83,14 +74,14 @@ static void name_place(const struct stat *stat, const struct tally_place *places
         return;
     const struct code_frame *frame = code_book_frame(stat->code, most->place);
     finding->code = code_frame_place(frame);
-    char *with =
-        known < all ? xasprintf("of %llu with a call stack, ", (unsigned long long)known) : xstrdup("");
-    char *evidence =
-        xasprintf("%s; %s%llu at %s%s%s%s", finding->evidence, with, (unsigned long long)most->count,
-                  finding->code, *frame->name ? " (" : "", frame->name, *frame->name ? ")" : "");
+    struct text text = {0};
+    text_add_format(&text, "%s; ", finding->evidence);
+    if (known < all)
+        text_add_format(&text, "of %llu with a call stack, ", (unsigned long long)known);
+    text_add_format(&text, "%llu at %s%s%s%s", (unsigned long long)most->count, finding->code,
+                    *frame->name ? " (" : "", frame->name, *frame->name ? ")" : "");
     free(finding->evidence);
-    free(with);
-    finding->evidence = evidence;
+    finding->evidence = text.data;
 }
 
 void findings_offer(struct findings *findings, enum finding_kind kind, struct tallies *tallies,
@@ -113,15 +104,136 @@ void findings_offer(struct findings *findings, enum finding_kind kind, struct ta
                                   .saving_ns = tally->saving_ns,
                                   .first_ns = tally->first.start_ns};
         finding.evidence = evidence(survey, tally, &finding, context);
-        if (!finding.evidence || !is_worthwhile(findings, &finding)) {
+        double least_ns = SAVING_SHARE_MIN * (double)base_ns_of(findings, &finding);
+        bool is_worthwhile = !finding_is_of_time(kind) ||
+                             (finding.saving_ns >= SAVING_NS_MIN && (double)finding.saving_ns >= least_ns);
+        if (!finding.evidence || !is_worthwhile) {
             free(finding.evidence);
             continue;
         }
         name_place(survey->stat, places + place, place_count - place, (uint32_t)i, &finding);
-        findings->items =
-            xgrow(findings->items, &findings->capacity, findings->count + 1, sizeof *findings->items);
-        findings->items[findings->count++] = finding;
+        *XADD(findings->items, findings->count, findings->capacity) = finding;
     }
     free(places);
     tallies_deinit(tallies);
 }
+
+/* --- the table --- */
+
+#define COLUMNS(X)                                                                                           \
+    X(COL_FINDING, "finding", "finding", STAT_TEXT)                                                          \
+    X(COL_WHERE, "where", "where", STAT_TEXT)                                                                \
+    X(COL_CODE, "code", "at", STAT_TEXT)                                                                     \
+    X(COL_PROCESS, "process", "process", STAT_TEXT)                                                          \
+    X(COL_COUNT, "count", "times", STAT_COUNT)                                                               \
+    X(COL_SAVING_NS, "saving_ns", "saves up to", STAT_NS)                                                    \
+    X(COL_SAVING_SHARE, "saving_share", "share", STAT_SHARE)                                                 \
+    X(COL_SAVING_BYTES, "saving_bytes", "bytes", STAT_BYTES)                                                 \
+    X(COL_FIRST_NS, "first_ns", "first at", STAT_NS)                                                         \
+    X(COL_EVIDENCE, "evidence", "evidence", STAT_TEXT)                                                       \
+    X(COL_ADVICE, "advice", "action", STAT_TEXT)
+STAT_COLUMNS_OF(columns, COLUMNS);
+
+/* Compares findings: those that are not about time come first, then by saving. */
+static int compare_findings(const void *a, const void *b)
+{
+    const struct finding *x = a, *y = b;
+    int order = ORDER(finding_is_of_time(x->kind), finding_is_of_time(y->kind));
+    order = order ? order : ORDER(y->saving_ns, x->saving_ns);
+    order = order ? order : ORDER(x->kind, y->kind);
+    return order ? order : ORDER(x->first_ns, y->first_ns);
+}
+
+static void add_row(const struct findings *findings, struct stat_table *table, const struct finding *finding)
+{
+#define FINDING_TEXTS(id, word, advice) {word, advice},
+    static const struct {
+        const char *word, *advice;
+    } texts[FINDING_KINDS] = {FINDINGS(FINDING_TEXTS)};
+    const struct survey *survey = findings->survey;
+    struct stat_value *row = stat_table_add(table);
+    row[COL_FINDING] = stat_text(texts[finding->kind].word);
+    row[COL_WHERE] = stat_text(finding->where);
+    row[COL_PROCESS] = stat_text(places_name(survey->stat->places, finding->process));
+    row[COL_COUNT] = stat_int(finding->count);
+    if (finding->code)
+        row[COL_CODE] = stat_table_own(table, finding->code);
+    if (finding_is_of_time(finding->kind)) {
+        row[COL_SAVING_NS] = stat_int(finding->saving_ns);
+        row[COL_SAVING_SHARE] = stat_ratio((double)finding->saving_ns, (double)base_ns_of(findings, finding));
+    }
+    if (finding->kind == FINDING_LEAK)
+        row[COL_SAVING_BYTES] = stat_int(finding->saving_bytes);
+    row[COL_FIRST_NS] = stat_int(finding->first_ns - survey->stat->start_ns);
+    row[COL_EVIDENCE] = stat_table_own(table, finding->evidence);
+    row[COL_ADVICE] = stat_text(texts[finding->kind].advice);
+}
+
+static const struct detector *const detectors[] = {
+    &find_launch_bound, &find_tiny_launches,  &find_graph_candidates, &find_serialized,
+    &find_copies,       &find_needless_waits, &find_low_occupancy,    &find_memory_faults};
+#define DETECTORS (sizeof detectors / sizeof *detectors)
+
+struct search {
+    struct survey survey;
+    void *states[DETECTORS]; /* states of the detectors; NULL until the first span */
+};
+
+static void take(void *state, const struct stat *stat, const struct trace_span *span)
+{
+    struct search *search = state;
+    if (stat->is_part)
+        return;
+    survey_take(&search->survey, stat, span);
+    for (size_t i = 0; i < DETECTORS; i++) {
+        if (!search->states[i])
+            search->states[i] = xcalloc(1, detectors[i]->bytes);
+        if (detectors[i]->take)
+            detectors[i]->take(search->states[i], &search->survey, span);
+    }
+}
+
+static void end_segment(void *state, const struct stat *stat)
+{
+    struct search *search = state;
+    survey_advance(&search->survey, stat);
+    for (size_t i = 0; i < DETECTORS; i++) {
+        if (search->states[i] && detectors[i]->end_segment)
+            detectors[i]->end_segment(search->states[i], &search->survey);
+    }
+    if (!stat->is_part)
+        survey_end_segment(&search->survey);
+}
+
+static void add_table(struct findings *findings, struct stat_report *report)
+{
+    struct stat_table *table =
+        STAT_ADD_TABLE(report, "findings", "Findings",
+                       "Possible improvements and upper bounds of their savings, as a share of the time from "
+                       "the process's first GPU work to its last. Several findings can claim the same time. "
+                       "--findings shows the evidence and advice.",
+                       columns);
+    sort_array(findings->items, findings->count, sizeof *findings->items, compare_findings);
+    for (size_t i = 0; i < findings->count; i++)
+        add_row(findings, table, &findings->items[i]);
+    free(findings->items);
+}
+
+static void finish(void *state, const struct stat *stat, struct stat_report *report)
+{
+    struct search *search = state;
+    struct findings findings = {.survey = &search->survey};
+    bool is_wanted = report && !stat->is_part;
+    if (is_wanted)
+        survey_finish(&search->survey, stat);
+    for (size_t i = 0; i < DETECTORS; i++) {
+        if (search->states[i])
+            detectors[i]->finish(search->states[i], is_wanted ? &findings : NULL);
+        free(search->states[i]);
+    }
+    if (is_wanted)
+        add_table(&findings, report);
+    survey_deinit(&search->survey);
+}
+
+const struct stat_section stat_findings = {sizeof(struct search), take, end_segment, finish};

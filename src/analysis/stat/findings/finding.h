@@ -7,7 +7,7 @@
 
 #include "analysis/stat/findings/findings_limits.h"
 #include "analysis/stat/findings/survey.h"
-#include "analysis/stat/findings/tally.h"
+#include "cli/util/text.h"
 
 /* X(identifier, word, action). The order is that of docs/findings.md. */
 #define FINDINGS(X)                                                                                          \
@@ -35,9 +35,7 @@
 
 enum finding_kind {
 #define FINDING_ID(id, word, advice) id,
-    FINDINGS(FINDING_ID)
-#undef FINDING_ID
-        FINDING_KINDS
+    FINDINGS(FINDING_ID) FINDING_KINDS
 };
 
 struct finding {
@@ -68,11 +66,20 @@ typedef char *evidence_fn(const struct survey *survey, const struct tally *tally
  * tallies. `context` is for the evidence function. */
 void findings_offer(struct findings *findings, enum finding_kind kind, struct tallies *tallies,
                     uint64_t count_min, evidence_fn *evidence, const void *context);
-/* Whether findings of the kind have a saving in ns. Leaks and wrong frees do not. */
-bool finding_is_of_time(enum finding_kind kind);
-/* Returns the time of which the finding's saving is a share. */
-uint64_t findings_base_ns(const struct findings *findings, const struct finding *finding);
 
-#define EVIDENCE_TIME_BYTES 40
-/* Writes a time such as "12.3 us" to `out`, for evidence, and returns `out`. */
-const char *evidence_time(char out[EVIDENCE_TIME_BYTES], uint64_t ns);
+/* Returns a time such as "12.3 us", for evidence. Valid in the block. */
+#define EVIDENCE_TIME(ns) text_duration((char[TEXT_NUMBER_BYTES]){0}, (ns), false)
+
+/* Looks for some kinds of findings in the spans that it is given, and offers them at the end. */
+struct detector {
+    size_t bytes; /* size of the state, which starts zeroed */
+    /* Takes a span of the current segment, which the survey has taken before. NULL: the detector needs no
+     * spans. */
+    void (*take)(void *state, struct survey *survey, const struct trace_span *span);
+    void (*end_segment)(void *state, struct survey *survey); /* NULL: nothing to do */
+    /* Offers findings, unless `findings` is NULL, and frees what the state refers to. */
+    void (*finish)(void *state, struct findings *findings);
+};
+
+extern const struct detector find_launch_bound, find_tiny_launches, find_graph_candidates, find_serialized,
+    find_copies, find_needless_waits, find_low_occupancy, find_memory_faults;

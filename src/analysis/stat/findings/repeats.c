@@ -30,15 +30,6 @@ static struct repeat extend(const struct search *search, size_t at, size_t perio
     return (struct repeat){start, end - start, period};
 }
 
-static void keep(struct search *search, const struct repeat *repeat)
-{
-    if (repeat->length / repeat->period < search->times)
-        return;
-    search->found =
-        xgrow(search->found, &search->found_capacity, search->found_count + 1, sizeof *search->found);
-    search->found[search->found_count++] = *repeat;
-}
-
 /* Finds repetitions with periods in (window / 2, window]. */
 static void search_windows(struct search *search, size_t window)
 {
@@ -60,7 +51,8 @@ static void search_windows(struct search *search, size_t window)
         if (period == latest.period && i < latest.start + latest.length)
             continue;
         latest = extend(search, i, period);
-        keep(search, &latest);
+        if (latest.length / latest.period >= search->times)
+            *XADD(search->found, search->found_count, search->found_capacity) = latest;
     }
 }
 

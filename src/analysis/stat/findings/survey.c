@@ -1,12 +1,56 @@
 #include "analysis/stat/findings/survey.h"
 
 #include "analysis/code/code_book.h"
-#include "analysis/stat/findings/tally.h"
 #include "analysis/stat/findings/findings_limits.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+struct tally *tallies_at(struct tallies *tallies, uint64_t key, uint32_t process,
+                         const struct trace_span *span)
+{
+    size_t known = tallies->count;
+    uint32_t number = stat_number(&tallies->numbers, int_map_mix(int_map_mix(key) + process));
+    if (number == known)
+        *XADD(tallies->items, tallies->count, tallies->capacity) =
+            (struct tally){.process = process, .first = *span};
+    return &tallies->items[number];
+}
+
+void tallies_add_origin(struct tallies *tallies, const struct tally *tally, uint32_t origin, uint64_t count)
+{
+    uint32_t of = tallies_number(tallies, tally);
+    uint64_t key = (uint64_t)of << 32 | origin;
+    size_t known = tallies->origin_numbers.count;
+    if (known >= TALLY_ORIGINS_MAX && int_map_get(&tallies->origin_numbers, key) == MAP_NONE)
+        return;
+    uint32_t number = stat_number(&tallies->origin_numbers, key);
+    if (number == known) {
+        tallies->origins =
+            xgrow(tallies->origins, &tallies->origin_capacity, known + 1, sizeof *tallies->origins);
+        tallies->origins[number] = (struct tally_origin){of, origin, 0};
+    }
+    tallies->origins[number].count += count;
+}
+
+struct tally *tallies_count(struct tallies *tallies, const struct survey *survey, uint64_t key,
+                            const struct trace_span *span, uint32_t origin)
+{
+    struct tally *tally = tallies_at(tallies, key, places_process(survey->stat->places, span), span);
+    tally->count++;
+    tallies_add_origin(tallies, tally, origin, 1);
+    return tally;
+}
+
+void tallies_deinit(struct tallies *tallies)
+{
+    free(tallies->items);
+    free(tallies->origins);
+    int_map_deinit(&tallies->numbers);
+    int_map_deinit(&tallies->origin_numbers);
+    *tallies = (struct tallies){0};
+}
 
 const struct device_survey *survey_device(const struct survey *survey, uint32_t resource)
 {
@@ -27,11 +71,6 @@ const struct process_survey *survey_process(const struct survey *survey, const s
     return survey_process_at(survey, places_process(survey->stat->places, span));
 }
 
-static struct process_survey *process_of(struct survey *survey, uint32_t process)
-{
-    return paged_at(&survey->processes, process, sizeof(struct process_survey));
-}
-
 static void set_pending(struct process_survey *process, uint64_t end_ns)
 {
     process->pending_until_ns = end_ns > process->pending_until_ns ? end_ns : process->pending_until_ns;
@@ -42,7 +81,8 @@ static void take_work(struct survey *survey, const struct trace_span *span)
     if (!stat_is_work(survey->stat, span))
         return;
     struct device_survey *device = paged_at(&survey->devices, span->resource, sizeof *device);
-    struct process_survey *process = process_of(survey, places_process(survey->stat->places, span));
+    struct process_survey *process =
+        paged_at(&survey->processes, places_process(survey->stat->places, span), sizeof *process);
     intervals_add(&device->busy, span->start_ns, span->end_ns);
     if (span->class == CLASS_KERNEL || span->class == CLASS_GPU_OTHER)
         intervals_add(&device->kernels, span->start_ns, span->end_ns);
@@ -62,7 +102,8 @@ static void take_work(struct survey *survey, const struct trace_span *span)
 static void take_call(struct survey *survey, const struct trace_span *span)
 {
     const struct trace_span *spans = survey->stat->trace->spans;
-    struct process_survey *process = process_of(survey, places_process(survey->stat->places, span));
+    struct process_survey *process =
+        paged_at(&survey->processes, places_process(survey->stat->places, span), sizeof *process);
     struct stat_call call = stat_call_of(survey->stat, span);
     intervals_add(&process->calls, span->start_ns, span->end_ns);
     if (call.submits)
@@ -103,9 +144,8 @@ void survey_ask(struct survey *survey, const struct idle_time *time, struct tall
         tallies->items[tally].saving_ns += survey_idle(survey, time);
         return;
     }
-    survey->questions = xgrow(survey->questions, &survey->question_capacity, survey->question_count + 1,
-                              sizeof *survey->questions);
-    survey->questions[survey->question_count++] = (struct question){*time, tallies, tally};
+    *XADD(survey->questions, survey->question_count, survey->question_capacity) =
+        (struct question){*time, tallies, tally};
 }
 
 static void answer(struct survey *survey)
@@ -148,7 +188,8 @@ void survey_finish(struct survey *survey, const struct stat *stat)
     answer(survey);
     for (size_t i = 0; i < stat->ledger->block_count; i++) {
         const struct ledger_block *block = &stat->ledger->blocks[i];
-        process_of(survey, block->process)->has_managed |= block->kind == MEMORY_MANAGED;
+        struct process_survey *process = paged_at(&survey->processes, block->process, sizeof *process);
+        process->has_managed |= block->kind == MEMORY_MANAGED;
     }
 }
 
