@@ -1,7 +1,6 @@
 #include "command/table/command_table.h"
 
 #include "analysis/diff/diff.h"
-#include "analysis/diff/diff_code.h"
 #include "cli/util/xalloc.h"
 #include "cli/args/options.h"
 #include "analysis/stat/stat_print.h"

@@ -1,7 +1,6 @@
 /* Arbitrary bytes as a baseline and, after a 0xff byte, as the limits that `cuspan diff` reads: an error of
  * one line, or a comparison of the runs with themselves that finds no difference. */
 #include "analysis/diff/diff.h"
-#include "analysis/diff/diff_code.h"
 
 #include "analysis/stat/stat_print.h"
 

@@ -1,6 +1,7 @@
 #include "analysis/diff/compare.h"
 
 #include "base/hash.h"
+#include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 
 #include <math.h>
@@ -19,26 +20,6 @@ static uint64_t draw(uint64_t *state)
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
     x = (x ^ x >> 27) * 0x94d049bb133111ebull;
     return x ^ x >> 31;
-}
-
-static size_t draw_below(uint64_t *state, size_t bound)
-{
-    return (size_t)(draw(state) % bound); /* the bias of small bounds is below 2^-50 */
-}
-
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* Sorts them. */
-static double median_of(double *values, size_t count)
-{
-    if (count == 0)
-        return 0;
-    qsort(values, count, sizeof *values, compare_doubles);
-    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
 void run_item_of(struct run_item *item, const struct sample *sorted, const struct spread *spread)
@@ -64,15 +45,7 @@ static double median_of_runs(const struct run_item *runs, size_t count, double *
         if (runs[i].count)
             scratch[kept++] = (double)runs[i].median;
     }
-    return median_of(scratch, kept);
-}
-
-static size_t runs_with(const struct run_item *runs, size_t count)
-{
-    size_t with = 0;
-    for (size_t i = 0; i < count; i++)
-        with += runs[i].count != 0;
-    return with;
+    return sort_median(scratch, kept);
 }
 
 /* Location of a run's times: the mean of the logarithms without the outer eighths. A median would jump
@@ -111,7 +84,7 @@ static void find_ratio(struct comparison *item, const double *base, size_t base_
         for (size_t j = 0; j < new_count; j++)
             ratios[count++] = base[i] > 0 ? new[j] / base[i] : new[j] > 0 ? INFINITY : 1;
     }
-    item->ratio = median_of(ratios, count);
+    item->ratio = sort_median(ratios, count);
     double from = na * nb / 2 - INTERVAL_Z * sqrt(na * nb * (na + nb + 1) / 12);
     size_t at = from > 0 ? (size_t)from : 0;
     item->ratio_low = count ? ratios[at] : 0;
@@ -141,7 +114,7 @@ struct ranked {
 
 static int compare_ranked(const void *a, const void *b)
 {
-    return compare_doubles(&((const struct ranked *)a)->value, &((const struct ranked *)b)->value);
+    return ORDER(((const struct ranked *)a)->value, ((const struct ranked *)b)->value);
 }
 
 static size_t gather(struct ranked *all, const struct comparison *item, const size_t counts[SIDE_COUNT],
@@ -166,13 +139,6 @@ static double p_of_u(double distance, double na, double nb, double ties)
 {
     double n = na + nb, variance = na * nb / 12 * (n + 1 - ties / (n * (n - 1)));
     return variance > 0 && distance > 0.5 ? erfc((distance - 0.5) / sqrt(2 * variance)) : 1;
-}
-
-/* Whether the test could detect that all values of one side are above all of the other. */
-static bool are_enough(const size_t of_side[SIDE_COUNT], double level)
-{
-    double na = (double)of_side[SIDE_BASE], nb = (double)of_side[SIDE_NEW];
-    return na > 0 && nb > 0 && p_of_u(na * nb / 2, na, nb, 0) <= level;
 }
 
 /* The two-sided p of Mann and Whitney's test. */
@@ -226,7 +192,7 @@ static bool are_apart(const struct comparison *item, const size_t counts[SIDE_CO
 static int compare_p(const void *a, const void *b)
 {
     const struct comparison *const *x = a, *const *y = b;
-    return compare_doubles(&(*x)->p, &(*y)->p);
+    return ORDER((*x)->p, (*y)->p);
 }
 
 /* Holm: the smallest p counts as many times as there are tests, the next one once less, and so on. */
@@ -239,8 +205,7 @@ static void correct_by_holm(struct comparison *items, size_t count)
         if (items[i].is_tested)
             order[tests++] = &items[i];
     }
-    if (tests > 1)
-        qsort(order, tests, sizeof *order, compare_p);
+    qsort(order, tests, sizeof *order, compare_p);
     for (size_t i = 0; i < tests; i++) {
         double p = order[i]->p * (double)(tests - i);
         least = p > least ? p : least;
@@ -257,7 +222,9 @@ static void test_values(struct comparison *items, size_t count, const size_t run
     for (size_t i = 0; i < count; i++) {
         struct comparison *item = &items[i];
         size_t gathered = gather(all, item, run_counts, of_side);
-        item->is_tested = are_enough(of_side, level);
+        double na = (double)of_side[SIDE_BASE], nb = (double)of_side[SIDE_NEW];
+        /* Whether the test could detect that all values of one side are above all of the other. */
+        item->is_tested = na > 0 && nb > 0 && p_of_u(na * nb / 2, na, nb, 0) <= level;
         if (item->is_tested)
             item->p = mann_whitney(all, gathered, of_side);
     }
@@ -335,7 +302,8 @@ static bool next_labelling(bool *is_new, size_t count)
 static void shuffle(bool *is_new, size_t count, uint64_t *state)
 {
     for (size_t left = count; left > 1; left--) {
-        size_t i = left - 1, other = draw_below(state, left);
+        size_t i = left - 1;
+        size_t other = (size_t)(draw(state) % left); /* the bias of small bounds is below 2^-50 */
         bool kept = is_new[i];
         is_new[i] = is_new[other];
         is_new[other] = kept;
@@ -348,12 +316,6 @@ static double choices(size_t of, size_t count)
     for (size_t i = 1; i <= count; i++)
         ways = ways * (double)(of - count + i) / (double)i;
     return ways;
-}
-
-static void label_as_given(struct permuting *p)
-{
-    for (size_t r = 0; r < p->all; r++)
-        p->is_new[r] = r >= p->runs[SIDE_BASE];
 }
 
 static void permute(struct permuting *p)
@@ -380,11 +342,13 @@ static void take_logs(struct permuting *p, size_t i)
     size_t at = i * p->all;
     bool has_many = true;
     for (size_t s = 0; s < SIDE_COUNT; s++) {
-        has_many &= runs_with(item->runs[s], p->runs[s]) >= COMPARE_RUNS_MANY;
+        size_t with = 0; /* runs with the item */
         for (size_t r = 0; r < p->runs[s]; r++) {
             const struct run_item *run = &item->runs[s][r];
+            with += run->count != 0;
             p->logs[at++] = run->count ? middle_of(run) : NAN;
         }
+        has_many &= with >= COMPARE_RUNS_MANY;
     }
     item->is_tested = has_many;
     p->observed[i] = has_many ? distance(p, p->logs + i * p->all) : 0;
@@ -400,7 +364,8 @@ static void test_runs(struct comparison *items, size_t count, const size_t run_c
     p.logs = xcalloc(p.all * count + 1, sizeof *p.logs);
     p.observed = xcalloc(count + 1, sizeof *p.observed);
     p.reached = xcalloc(count + 1, sizeof *p.reached);
-    label_as_given(&p);
+    for (size_t r = 0; r < p.all; r++)
+        p.is_new[r] = r >= p.runs[SIDE_BASE];
     for (size_t i = 0; i < count; i++)
         take_logs(&p, i);
     permute(&p);

@@ -1,5 +1,6 @@
 #include "analysis/diff/diff.h"
 
+#include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 
 #include <math.h>
@@ -11,24 +12,15 @@
 static const char *const verdict_words[VERDICT_COUNT] = {"same", "regression", "improvement",
                                                          "new",  "gone",       "too few"};
 
-static int compare_u64(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Runs that lack the item count as 0. `offset` is of the member of struct run_item. */
 static double median_over_runs(const struct run_item *runs, size_t count, size_t offset)
 {
-    uint64_t *values = xcalloc(count + 1, sizeof *values);
+    double *values = xcalloc(count + 1, sizeof *values);
     for (size_t i = 0; i < count; i++)
-        memcpy(&values[i], (const char *)&runs[i] + offset, sizeof *values);
-    if (count > 1)
-        qsort(values, count, sizeof *values, compare_u64);
-    size_t middle = count / 2;
-    double low = (double)values[count % 2 || !count ? middle : middle - 1], high = (double)values[middle];
+        values[i] = (double)*(const uint64_t *)(const void *)((const char *)&runs[i] + offset);
+    double median = sort_median(values, count);
     free(values);
-    return (low + high) / 2;
+    return median;
 }
 
 static void add(struct diff *diff, const struct measure *base, const struct measure *new,
@@ -40,8 +32,7 @@ static void add(struct diff *diff, const struct measure *base, const struct meas
     struct limits_of of = diff_limits_find(limits, any->kind, any->name);
     if (of.is_ignored)
         return;
-    diff->items = xgrow(diff->items, &diff->capacity, diff->count + 1, sizeof *diff->items);
-    struct difference *item = &diff->items[diff->count++];
+    struct difference *item = XADD(diff->items, diff->count, diff->capacity);
     *item = (struct difference){.of = {base, new}, .any = any, .limits = of};
     for (size_t s = 0; s < SIDE_COUNT; s++) {
         item->comparison.runs[s] = item->of[s] ? item->of[s]->runs : diff->missing;
@@ -99,15 +90,6 @@ static bool is_alone(const struct difference *item)
     return item->any->kind != MEASURE_TOTAL && (!item->of[SIDE_BASE] || !item->of[SIDE_NEW]);
 }
 
-static bool is_in_all_runs(const struct diff *diff, const struct difference *item, size_t side)
-{
-    for (size_t r = 0; r < diff->run_counts[side]; r++) {
-        if (!item->comparison.runs[side][r].count)
-            return false;
-    }
-    return true;
-}
-
 /* Added or saved time counts if it is above the threshold, as a share of the kind's time in the base, and a
  * part of the GPU's time. A kernel that another one replaces adds only the difference. */
 static void judge_alone(const struct diff *diff, struct difference *item, const struct sums *sums)
@@ -118,8 +100,10 @@ static void judge_alone(const struct diff *diff, struct difference *item, const 
     double gpu_ns = sums->all[SIDE_BASE][MEASURE_KERNEL] + sums->all[SIDE_BASE][MEASURE_COPY];
     if (kind != MEASURE_CALL)
         least = fmax(least, ADDED_PART_MIN * gpu_ns);
-    if (isfinite(item->limits.slower) && is_in_all_runs(diff, item, side) && net > least &&
-        sum_of(diff, item, side) > least)
+    bool is_in_all_runs = true;
+    for (size_t r = 0; r < diff->run_counts[side]; r++)
+        is_in_all_runs &= item->comparison.runs[side][r].count > 0;
+    if (isfinite(item->limits.slower) && is_in_all_runs && net > least && sum_of(diff, item, side) > least)
         item->verdict = side == SIDE_NEW ? VERDICT_REGRESSION : VERDICT_IMPROVEMENT;
     if (side == SIDE_NEW && isfinite(item->limits.more))
         item->verdict = VERDICT_REGRESSION; /* its count was 0 */

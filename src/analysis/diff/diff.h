@@ -41,3 +41,8 @@ void diff_deinit(struct diff *diff);
 /* Adds the tables "headline", "regressions", "limits" (exceeded absolute limits), "improvements", "new",
  * "gone" and, with `with_all`, "items". Returns the number of regressions and exceeded limits. */
 size_t diff_report(const struct diff *diff, bool with_all, struct stat_report *report);
+
+/* Adds the table "code", with the largest changes first, if both sides have lines. With `with_all`, it has
+ * all rows, also those without a change. */
+void diff_code_report(const struct run_set sides[SIDE_COUNT], enum stat_code_by by, bool with_all,
+                      struct stat_report *report);

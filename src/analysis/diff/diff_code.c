@@ -1,13 +1,17 @@
-#include "analysis/diff/diff_code.h"
+/* The table of code of `cuspan diff`: the GPU time of each line, function or module on both sides. */
+#include "analysis/diff/diff.h"
 
 #include "base/hash.h"
 #include "analysis/code/stack_lines.h"
 #include "cli/util/int_map.h"
+#include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define DIFF_CODE_ROWS 20
 
 #define COLUMNS(X)                                                                                           \
     X(COL_PLACE, "place", "code", STAT_TEXT)                                                                 \
@@ -64,9 +68,8 @@ static struct row *row_of(struct rows *rows, char *name, const struct run_set si
         free(name);
         return &rows->list[number];
     }
-    rows->list = xgrow(rows->list, &rows->capacity, rows->count + 1, sizeof *rows->list);
     int_map_set(&rows->numbers, key, (uint32_t)rows->count);
-    struct row *row = &rows->list[rows->count++];
+    struct row *row = XADD(rows->list, rows->count, rows->capacity);
     *row = (struct row){.name = name};
     for (size_t s = 0; s < SIDE_COUNT; s++)
         row->ns[s] = xcalloc(sides[s].run_count + 1, sizeof *row->ns[s]);
@@ -92,29 +95,14 @@ static bool gather(struct rows *rows, const struct run_set sides[SIDE_COUNT])
     return has_all;
 }
 
-static int compare_doubles(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* Sorts them. */
-static double median_of(double *values, size_t count)
-{
-    if (count > 1)
-        qsort(values, count, sizeof *values, compare_doubles);
-    return count % 2 || !count ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
-
 /* The largest change first. */
 static int compare_rows(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
     double of_x = fabs(x->median_ns[SIDE_NEW] - x->median_ns[SIDE_BASE]);
     double of_y = fabs(y->median_ns[SIDE_NEW] - y->median_ns[SIDE_BASE]);
-    if (of_x < of_y || of_x > of_y)
-        return of_x > of_y ? -1 : 1;
-    return strcmp(x->name, y->name);
+    int order = ORDER(of_y, of_x);
+    return order ? order : strcmp(x->name, y->name);
 }
 
 static void fill(struct stat_table *table, const struct row *row)
@@ -142,9 +130,8 @@ void diff_code_report(const struct run_set sides[SIDE_COUNT], enum stat_code_by 
     bool has_lines = gather(&rows, sides);
     for (size_t i = 0; i < rows.count; i++)
         for (size_t s = 0; s < SIDE_COUNT; s++)
-            rows.list[i].median_ns[s] = median_of(rows.list[i].ns[s], sides[s].run_count);
-    if (rows.count > 1)
-        qsort(rows.list, rows.count, sizeof *rows.list, compare_rows);
+            rows.list[i].median_ns[s] = sort_median(rows.list[i].ns[s], sides[s].run_count);
+    sort_array(rows.list, rows.count, sizeof *rows.list, compare_rows);
     struct stat_table *table = has_lines ? STAT_ADD_TABLE(report, "code", "Code", note, columns) : NULL;
     for (size_t i = 0; i < rows.count; i++) {
         bool is_changed = rows.list[i].median_ns[SIDE_BASE] < rows.list[i].median_ns[SIDE_NEW] ||

@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "analysis/stat/sections.h"
+#include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 #include "analysis/stat/base/stat.h"
 
@@ -14,11 +15,11 @@ const char *measure_kind_name(enum measure_kind kind)
     return names[kind];
 }
 
-int measure_compare(const struct measure *a, const struct measure *b)
+int measure_compare(const void *a, const void *b)
 {
-    if (a->kind != b->kind)
-        return a->kind < b->kind ? -1 : 1;
-    return strcmp(a->name, b->name);
+    const struct measure *x = a, *y = b;
+    int order = ORDER(x->kind, y->kind);
+    return order ? order : strcmp(x->name, y->name);
 }
 
 void run_set_deinit(struct run_set *set)
@@ -40,12 +41,12 @@ struct measure *run_set_measure(struct run_set *set, enum measure_kind kind, con
         if (item->kind == kind && strcmp(item->name, name) == 0)
             return item;
     }
-    set->items = xgrow(set->items, &set->capacity, set->count + 1, sizeof *set->items);
-    set->items[set->count] = (struct measure){.kind = kind,
-                                              .name = xstrdup(name),
-                                              .unit = unit,
-                                              .runs = xcalloc(set->run_count + 1, sizeof(struct run_item))};
-    return &set->items[set->count++];
+    struct measure *item = XADD(set->items, set->count, set->capacity);
+    *item = (struct measure){.kind = kind,
+                             .name = xstrdup(name),
+                             .unit = unit,
+                             .runs = xcalloc(set->run_count + 1, sizeof(struct run_item))};
+    return item;
 }
 
 void run_set_grow(struct run_set *set, size_t runs)
@@ -118,9 +119,13 @@ static bool kind_of(const struct trace_span *span, enum measure_kind *kind)
     return *kind != MEASURE_COPY || span->class == CLASS_COPY || span->class == CLASS_FILL;
 }
 
+/* The sections of `stat` that a run needs; the headline's and devices' tables come first in the report. */
+enum { HEADLINE, DEVICES, CODE, SECTIONS };
+static const struct stat_section *const sections[SECTIONS] = {&stat_headline, &stat_devices, &stat_code};
+
 struct run_reader {
     struct stat stat;
-    void *headline, *devices, *code; /* sections of `stat` */
+    void *states[SECTIONS];
     struct samples samples;
     struct int_map numbers; /* name and kind → number */
     struct int_map fast;    /* what the name is made of → number: a run has millions of spans */
@@ -135,9 +140,8 @@ struct run_reader *run_set_begin(void)
 {
     struct run_reader *run = xcalloc(1, sizeof *run);
     stat_init(&run->stat);
-    run->headline = xcalloc(1, stat_headline.bytes);
-    run->devices = xcalloc(1, stat_devices.bytes);
-    run->code = xcalloc(1, stat_code.bytes);
+    for (size_t s = 0; s < SECTIONS; s++)
+        run->states[s] = xcalloc(1, sections[s]->bytes);
     return run;
 }
 
@@ -184,14 +188,13 @@ void run_set_take(struct run_reader *run, const struct trace *segment)
         enum measure_kind kind;
         if (span->is_margin)
             continue;
-        stat_headline.take(run->headline, stat, span);
-        stat_devices.take(run->devices, stat, span);
-        if (!stat_has(stat, span, KEY_STEP_COPIED))
-            stat_code.take(run->code, stat, span);
+        for (size_t s = 0; s < SECTIONS; s++)
+            if (s != CODE || !stat_has(stat, span, KEY_STEP_COPIED))
+                sections[s]->take(run->states[s], stat, span);
         if (kind_of(span, &kind))
             samples_add(&run->samples, number_of(run, span, kind), stat_duration(span));
     }
-    stat_devices.end_segment(run->devices, stat);
+    stat_devices.end_segment(run->states[DEVICES], stat);
 }
 
 static void add_samples(struct run_set *set, struct run_reader *run)
@@ -279,15 +282,13 @@ static void add_run(struct run_set *set, struct run_reader *run, const struct st
 void run_set_end(struct run_reader *run, struct run_set *set)
 {
     struct stat_report report = {.count = 0};
-    stat_headline.finish(run->headline, &run->stat, set ? &report : NULL);
-    stat_devices.finish(run->devices, &run->stat, set ? &report : NULL);
-    stat_code.finish(run->code, &run->stat, set ? &report : NULL);
+    for (size_t s = 0; s < SECTIONS; s++)
+        sections[s]->finish(run->states[s], &run->stat, set ? &report : NULL);
     if (set)
         add_run(set, run, &report);
     stat_report_deinit(&report);
-    free(run->headline);
-    free(run->devices);
-    free(run->code);
+    for (size_t s = 0; s < SECTIONS; s++)
+        free(run->states[s]);
     free(run->names);
     int_map_deinit(&run->numbers);
     int_map_deinit(&run->fast);
@@ -296,13 +297,7 @@ void run_set_end(struct run_reader *run, struct run_set *set)
     free(run);
 }
 
-static int compare_items(const void *a, const void *b)
-{
-    return measure_compare(a, b);
-}
-
 void run_set_sort(struct run_set *set)
 {
-    if (set->count > 1)
-        qsort(set->items, set->count, sizeof *set->items, compare_items);
+    sort_array(set->items, set->count, sizeof *set->items, measure_compare);
 }

@@ -68,4 +68,5 @@ void run_set_add_gpus(struct run_set *set, const char *gpus);
 
 /* "kernel", "copy", "call", "total", "code". */
 const char *measure_kind_name(enum measure_kind kind);
-int measure_compare(const struct measure *a, const struct measure *b);
+/* Compares two struct measure by kind and name. */
+int measure_compare(const void *a, const void *b);
