@@ -1,13 +1,23 @@
 /* `stat --by`: computes every section for each group's spans as if the file contained no others, and joins
- * the groups' tables, with the group as the first column. The sections are unaware of groups. */
+ * the groups' tables, with the group as the first column. The sections are unaware of groups. Every span is
+ * in exactly one group, so the groups add up to the whole. */
 #pragma once
 
-#include "analysis/stat/groups.h"
 #include "analysis/stat/base/stat.h"
 
-/* Groups kept at most. If there are more, the half with the least GPU time is left out: a service has
- * millions of requests. */
-#define STAT_GROUPS_MAX 4096
+/* In the order of the words of `--by` (src/command/table/command_table.c). */
+enum stat_by {
+    STAT_BY_RANGE,   /* name of the innermost range, or span of another program, around the span */
+    STAT_BY_STREAM,  /* stream of GPU work, and of the call that submitted it */
+    STAT_BY_THREAD,  /* the calling thread; for GPU work that of its call */
+    STAT_BY_DEVICE,  /* device of GPU work; of a call, that of its work, or else of its context, if known */
+    STAT_BY_REQUEST, /* trace of the span, unless it belongs to a session */
+    STAT_BY_PROCESS,
+    STAT_BY_RANK, /* rank of the span's process in the job */
+    STAT_BY_STEP, /* step of the span's trace; an evaluation or a checkpoint is a group of its own */
+    STAT_BY_COUNT,
+    STAT_BY_NOTHING = STAT_BY_COUNT
+};
 
 struct stat_views;
 
@@ -20,3 +30,6 @@ void stat_views_take(struct stat_views *views, const struct stat *stat);
  * a table with one row for each group, that column orders the groups. Destroys `views`. */
 void stat_views_finish(struct stat_views *views, const struct stat *stat, size_t top, const char *sort,
                        struct stat_report *report);
+
+/* Returns the word for `by`, such as "range" or "stream". */
+const char *stat_by_name(enum stat_by by);

@@ -1,7 +1,6 @@
 #include "analysis/stat/stat_stream.h"
 
 #include "analysis/code/code_book.h"
-#include "analysis/stat/by.h"
 #include "analysis/stat/base/places.h"
 #include "analysis/stat/sections.h"
 #include "cli/util/xalloc.h"
@@ -60,23 +59,17 @@ void stat_stream_take(struct stat_stream *stream, const struct trace *segment)
         stat_views_take(stream->views, stat);
 }
 
-static void finish(struct stat_stream *stream, size_t top, struct stat_report *report)
-{
-    const char *sort = stream->sort;
-    if (stream->tables)
-        stat_tables_finish(stream->tables, &stream->stat, report);
-    for (size_t i = 0; stream->tables && sort && i < report->count; i++)
-        stat_table_order(&report->tables[i], sort);
-    if (stream->views)
-        stat_views_finish(stream->views, &stream->stat, top, sort, report);
-    stream->tables = NULL;
-    stream->views = NULL;
-}
-
 void stat_stream_report(struct stat_stream *stream, size_t top, struct stat_report *report)
 {
     *report = (struct stat_report){.count = 0};
-    finish(stream, top, report);
+    if (stream->tables) {
+        stat_tables_finish(stream->tables, &stream->stat, report);
+        stat_report_sort(report, stream->sort);
+    }
+    if (stream->views)
+        stat_views_finish(stream->views, &stream->stat, top, stream->sort, report);
+    stream->tables = NULL;
+    stream->views = NULL;
 }
 
 uint64_t stat_stream_lost(const struct stat_stream *stream)
@@ -86,8 +79,8 @@ uint64_t stat_stream_lost(const struct stat_stream *stream)
 
 void stat_stream_destroy(struct stat_stream *stream)
 {
-    struct stat_report unwanted = {.count = 0};
-    finish(stream, 0, &unwanted);
+    struct stat_report unwanted;
+    stat_stream_report(stream, 0, &unwanted);
     stat_report_deinit(&unwanted);
     stat_deinit(&stream->stat);
     trace_deinit(&stream->nothing);

@@ -1,7 +1,7 @@
 /* Computes the report of `cuspan stat` from segments of spans (see stat.h). */
 #pragma once
 
-#include "analysis/stat/groups.h"
+#include "analysis/stat/by.h"
 
 struct stat_stream;
 

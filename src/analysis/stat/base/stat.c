@@ -252,6 +252,12 @@ struct stat_table *stat_report_add(struct stat_report *report, struct stat_table
     return &report->tables[report->count++];
 }
 
+void stat_report_sort(struct stat_report *report, const char *column)
+{
+    for (size_t i = 0; column && i < report->count; i++)
+        stat_table_order(&report->tables[i], column);
+}
+
 void stat_report_deinit(struct stat_report *report)
 {
     for (size_t i = 0; i < report->count; i++)

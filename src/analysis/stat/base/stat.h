@@ -201,6 +201,8 @@ struct stat_table *stat_report_add(struct stat_report *report, struct stat_table
 /* Adds a new table with the columns of an array, and returns it. */
 #define STAT_ADD_TABLE(report, key, title, note, columns)                                                    \
     stat_report_add(report, stat_table_of(key, title, note, columns, sizeof(columns) / sizeof *(columns)))
+/* Sorts each table by the column of numbers with this key or title, if it has one; NULL: none. */
+void stat_report_sort(struct stat_report *report, const char *column);
 void stat_report_deinit(struct stat_report *report);
 
 /* Assigns dense numbers from 0 to 64-bit keys, in the order of their first appearance. */
