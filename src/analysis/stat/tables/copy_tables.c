@@ -1,9 +1,10 @@
 /* Tables of copies and fills: bytes, rates, kinds of memory, and sizes. */
 #include "base/hash.h"
 #include "cli/util/xalloc.h"
-#include "analysis/stat/tables/peak.h"
 #include "analysis/stat/base/stat.h"
+#include "model/semconv.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,14 @@ STAT_COLUMNS_OF(size_columns, SIZE_COLUMNS);
 
 #define SIZES 24 /* classes of sizes, by powers of four: up to 64 TiB */
 
+/* The peak rate of a copy or fill: that of the GPU's memory, or of the link in one direction, from the
+ * device's attributes (cuda.device.pcie.*, cuda.device.nvlink.*). */
+struct peak {
+    char name[32];      /* "memory", "PCIe 5.0 x16", "NVLink x18"; "": unknown path */
+    double bytes_per_s; /* 0: unknown */
+    bool is_link;       /* the copy leaves the GPU's memory, over a link */
+};
+
 /* All copies of one kind, or fills of one kind of memory. */
 struct kind {
     const char *word, *from, *to; /* NULL: unknown */
@@ -48,9 +57,99 @@ struct copies {
     struct samples sizes, times;
     struct kind *kinds;
     size_t capacity;
-    struct peaks peaks;
     uint64_t counts[SIZES][3]; /* copies, fills and allocations by size */
 };
+
+/* --- peaks --- */
+
+#define KB_PER_S       1000.0
+#define DEVICE_TO_SELF 2 /* a copy within memory reads and writes each byte */
+
+static struct peak of_memory(const struct stat *stat, const struct trace_span *span)
+{
+    double all = KB_PER_S * stat_device_number(stat, span->resource, SEMCONV_CUDA_DEVICE_MEMORY_BANDWIDTH);
+    return (struct peak){"memory", span->class == CLASS_FILL ? all : all / DEVICE_TO_SELF, false};
+}
+
+static struct peak of_pcie(const struct stat *stat, uint32_t device)
+{
+    struct peak peak = {.is_link = true,
+                        .bytes_per_s = stat_device_number(stat, device, SEMCONV_CUDA_DEVICE_PCIE_BANDWIDTH)};
+    if (peak.bytes_per_s > 0)
+        snprintf(peak.name, sizeof peak.name, "PCIe %.0f.0 x%.0f",
+                 stat_device_number(stat, device, SEMCONV_CUDA_DEVICE_PCIE_GENERATION),
+                 stat_device_number(stat, device, SEMCONV_CUDA_DEVICE_PCIE_WIDTH));
+    return peak;
+}
+
+/* Returns the first resource of the device; TRACE_NONE: there is none. */
+static uint32_t device_by_id(const struct stat *stat, const char *id)
+{
+    const struct trace *trace = stat->trace;
+    for (uint32_t i = 0; i < trace->resource_count; i++)
+        if (stat_is(trace_resource_attr(trace, &trace->resources[i], SEMCONV_HW_ID), id))
+            return i;
+    return TRACE_NONE;
+}
+
+/* Counts the ends that are `wanted`. `ends` is a JSON array of texts. */
+static unsigned count_ends(const char *ends, const char *wanted)
+{
+    char quoted[64];
+    unsigned count = 0;
+    int length = snprintf(quoted, sizeof quoted, "\"%s\"", wanted);
+    for (const char *at = ends; (at = strstr(at, quoted)) != NULL; at += length)
+        count++;
+    return count;
+}
+
+/* The NVLinks to the other GPU, direct or through a switch. Without NVLink the copy uses PCIe at the peak of
+ * the slower GPU. If only one GPU is known, the peak is unknown. */
+static struct peak of_peers(const struct stat *stat, const char *from_id, const char *to_id)
+{
+    const struct trace *trace = stat->trace;
+    uint32_t from = device_by_id(stat, from_id), to = device_by_id(stat, to_id);
+    struct peak unknown = {.is_link = true};
+    const struct trace_resource *device = from == TRACE_NONE ? NULL : &trace->resources[from];
+    const char *links = device ? trace_resource_attr(trace, device, SEMCONV_CUDA_DEVICE_NVLINK_LINKS) : NULL;
+    if (!links)
+        return unknown;
+    double count = strtod(links, NULL),
+           all = stat_device_number(stat, from, SEMCONV_CUDA_DEVICE_NVLINK_BANDWIDTH);
+    if (count < 1) {
+        struct peak slower = of_pcie(stat, from), other = to == TRACE_NONE ? unknown : of_pcie(stat, to);
+        return other.bytes_per_s < slower.bytes_per_s ? other : slower;
+    }
+    const char *ends = trace_resource_attr(trace, device, SEMCONV_CUDA_DEVICE_NVLINK_ENDS);
+    const char *address =
+        to == TRACE_NONE ? NULL
+                         : trace_resource_attr(trace, &trace->resources[to], SEMCONV_CUDA_DEVICE_PCI_ADDRESS);
+    unsigned there = ends ? count_ends(ends, "switch") : 0;
+    if (ends && address)
+        there += count_ends(ends, address);
+    if (!there || all <= 0)
+        return unknown;
+    struct peak peak = {.is_link = true, .bytes_per_s = all * there / count};
+    snprintf(peak.name, sizeof peak.name, "NVLink x%u", there);
+    return peak;
+}
+
+static struct peak peak_of(const struct stat *stat, const struct trace_span *span)
+{
+    const char *direction = stat_attr(stat, span, KEY_COPY_KIND);
+    const char *from = stat_attr(stat, span, KEY_COPY_SOURCE), *to = stat_attr(stat, span, KEY_COPY_TARGET);
+    if (span->class == CLASS_FILL)
+        return of_memory(stat, span);
+    if (stat_is(direction, "HostToDevice") || stat_is(direction, "DeviceToHost"))
+        return of_pcie(stat, span->resource);
+    if (from && to && strcmp(from, to) != 0)
+        return of_peers(stat, from, to);
+    if (stat_is(direction, "DeviceToDevice") || (from && to))
+        return of_memory(stat, span);
+    return (struct peak){.is_link = stat_is(direction, "PeerToPeer")};
+}
+
+/* --- kinds of copies and fills --- */
 
 /* Returns one part of a kind's key. */
 static uint64_t text_key(const char *text)
@@ -129,13 +228,14 @@ static void take_move(struct copies *copies, const struct stat *stat, const stru
 {
     size_t known = copies->numbers.count;
     uint32_t number = stat_number(&copies->numbers, key_of(stat, span));
-    struct peak peak = peak_of(&copies->peaks, stat, span);
+    struct peak peak = peak_of(stat, span);
     if (number == known) {
         copies->kinds = xgrow(copies->kinds, &copies->capacity, known + 1, sizeof *copies->kinds);
         copies->kinds[number] = kind_of(stat, span, &peak);
     }
     struct kind *kind = &copies->kinds[number];
-    kind->has_other_peaks |= !peak_is(&peak, &kind->peak);
+    kind->has_other_peaks |=
+        peak.bytes_per_s != kind->peak.bytes_per_s || strcmp(peak.name, kind->peak.name) != 0;
     kind->total_ns += stat_duration(span);
     samples_add(&copies->sizes, number, bytes_of(stat, span));
     samples_add(&copies->times, number, stat_duration(span));
@@ -176,11 +276,6 @@ static void take(void *state, const struct stat *stat, const struct trace_span *
     }
 }
 
-static void end_segment(void *state, const struct stat *stat)
-{
-    ((struct copies *)state)->peaks.last = NULL;
-}
-
 static void add_sizes(struct stat_table *table, const struct copies *copies)
 {
     for (size_t class = 0; class < SIZES; class ++) {
@@ -213,4 +308,4 @@ static void finish(void *state, const struct stat *stat, struct stat_report *rep
     free(copies->kinds);
 }
 
-const struct stat_section stat_copies = {sizeof(struct copies), take, end_segment, finish};
+const struct stat_section stat_copies = {sizeof(struct copies), take, NULL, finish};
