@@ -84,21 +84,17 @@ size_t clock_offsets_unknown(const struct clock_offsets *offsets)
     return offsets->unknown;
 }
 
-static uint32_t offset_of(const struct clock_offsets *offsets, const char *host)
-{
-    uint32_t at = 0;
-    while (at < offsets->count && !(host && !strcmp(offsets->list[at].host, host)))
-        at++;
-    return at;
-}
-
 /* Learns the hosts of new resources. Resources keep their numbers in all segments. */
 static void learn_resources(struct clock_offsets *offsets, const struct trace *trace)
 {
-    offsets->of = xgrow(offsets->of, &offsets->of_capacity, trace->resource_count + 1, sizeof *offsets->of);
-    for (; offsets->of_count < trace->resource_count; offsets->of_count++)
-        offsets->of[offsets->of_count] = offset_of(
-            offsets, trace_resource_attr(trace, &trace->resources[offsets->of_count], SEMCONV_HOST_NAME));
+    while (offsets->of_count < trace->resource_count) {
+        const struct trace_resource *resource = &trace->resources[offsets->of_count];
+        const char *host = trace_resource_attr(trace, resource, SEMCONV_HOST_NAME);
+        uint32_t at = 0;
+        while (at < offsets->count && !(host && !strcmp(offsets->list[at].host, host)))
+            at++;
+        *XADD(offsets->of, offsets->of_count, offsets->of_capacity) = at;
+    }
 }
 
 static uint64_t correct(const struct offset *offset, uint64_t time_ns)

@@ -20,14 +20,14 @@ struct stat_look {
     bool has_names;
 };
 
-static bool is_number(enum stat_unit unit)
+static bool is_number(const struct stat_table *table, size_t column)
 {
-    return unit != STAT_TEXT;
+    return table->columns[column].unit != STAT_TEXT;
 }
 
-static bool is_real(enum stat_unit unit)
+static const struct stat_value *value_at(const struct stat_table *table, size_t row, size_t column)
 {
-    return unit == STAT_RATE || unit == STAT_SHARE || unit == STAT_REAL || unit == STAT_PROBABILITY;
+    return &table->values[row * table->column_count + column];
 }
 
 /* --- for people --- */
@@ -42,13 +42,14 @@ static void add_rate(struct text *cell, double bytes_per_s)
 }
 
 /* Sets `cell` to the value's text. */
-static void make_cell(struct text *cell, const struct stat_value *value, enum stat_unit unit, bool utf8)
+static void make_cell(struct text *cell, const struct stat_table *table, size_t row, size_t column, bool utf8)
 {
+    const struct stat_value *value = value_at(table, row, column);
     char number[TEXT_NUMBER_BYTES];
     text_clear(cell);
     if (value->is_missing)
         return;
-    switch (unit) {
+    switch (table->columns[column].unit) {
     case STAT_TEXT:
         text_add(cell, value->text);
         return;
@@ -84,7 +85,7 @@ static void measure(const struct stat_table *table, const struct stat_look *look
     for (size_t c = 0; c < table->column_count; c++) {
         widths[c] = text_columns(table->columns[c].title, look->utf8);
         for (size_t r = 0; r < table->row_count; r++) {
-            make_cell(&cell, &table->values[r * table->column_count + c], table->columns[c].unit, look->utf8);
+            make_cell(&cell, table, r, c, look->utf8);
             size_t columns = text_columns(cell.data, look->utf8);
             widths[c] = columns > widths[c] ? columns : widths[c];
         }
@@ -97,12 +98,10 @@ static void measure(const struct stat_table *table, const struct stat_look *look
 static bool *find_filled(const struct stat_table *table)
 {
     bool *filled = xcalloc(table->column_count + 1, sizeof *filled);
-    for (size_t r = 0; r < table->row_count; r++) {
-        for (size_t c = 0; c < table->column_count; c++) {
-            const struct stat_value *value = &table->values[r * table->column_count + c];
-            filled[c] |= !value->is_missing && (is_number(table->columns[c].unit) || *value->text);
-        }
-    }
+    for (size_t r = 0; r < table->row_count; r++)
+        for (size_t c = 0; c < table->column_count; c++)
+            filled[c] |=
+                !value_at(table, r, c)->is_missing && (is_number(table, c) || *value_at(table, r, c)->text);
     return filled;
 }
 
@@ -123,7 +122,7 @@ static size_t widest_text(const struct stat_table *table, const bool *shown, con
 {
     size_t widest = 0;
     for (size_t c = 1; c < table->column_count; c++) {
-        if (!is_number(table->columns[c].unit) && shown[c] && widths[c] > widths[widest])
+        if (!is_number(table, c) && shown[c] && widths[c] > widths[widest])
             widest = c;
     }
     return widest;
@@ -134,7 +133,7 @@ static void fit(const struct stat_table *table, const struct stat_look *look, co
 {
     size_t whole = 0;
     for (size_t c = 0; c < table->column_count; c++) {
-        if (!is_number(table->columns[c].unit) && widths[c] > NAME_COLUMNS_MAX)
+        if (!is_number(table, c) && widths[c] > NAME_COLUMNS_MAX)
             widths[c] = NAME_COLUMNS_MAX;
         whole += shown[c] ? widths[c] + GAP_COLUMNS : 0;
     }
@@ -165,22 +164,21 @@ static void print_line(FILE *out, struct text *line)
 /* Prints the only row of a table as lines, one for each column. */
 static void print_as_lines(FILE *out, const struct stat_table *table, const struct stat_look *look)
 {
-    struct text cell = {0};
+    struct text line = {0}, cell = {0};
     size_t width = 0;
     for (size_t c = 0; c < table->column_count; c++) {
         size_t columns = text_columns(table->columns[c].title, look->utf8);
         width = columns > width ? columns : width;
     }
     for (size_t c = 0; c < table->column_count; c++) {
-        struct text line = {0};
-        make_cell(&cell, &table->values[c], table->columns[c].unit, look->utf8);
-        if (cell.len) {
-            add_padded(&line, table->columns[c].title, width, false, look->utf8);
-            text_add_clean(&line, cell.data, look->utf8);
-            print_line(out, &line);
-        }
-        text_deinit(&line);
+        make_cell(&cell, table, 0, c, look->utf8);
+        if (!cell.len)
+            continue;
+        add_padded(&line, table->columns[c].title, width, false, look->utf8);
+        text_add_clean(&line, cell.data, look->utf8);
+        print_line(out, &line);
     }
+    text_deinit(&line);
     text_deinit(&cell);
 }
 
@@ -193,16 +191,15 @@ static void print_rows(FILE *out, const struct stat_table *table, const struct s
     fit(table, look, shown, widths);
     for (size_t c = 0; c < table->column_count; c++) {
         if (shown[c])
-            add_padded(&line, table->columns[c].title, widths[c], is_number(table->columns[c].unit),
-                       look->utf8);
+            add_padded(&line, table->columns[c].title, widths[c], is_number(table, c), look->utf8);
     }
     print_line(out, &line);
     for (size_t r = 0; r < table->row_count; r++) {
         for (size_t c = 0; c < table->column_count; c++) {
             if (!shown[c])
                 continue;
-            make_cell(&cell, &table->values[r * table->column_count + c], table->columns[c].unit, look->utf8);
-            add_padded(&line, cell.data, widths[c], is_number(table->columns[c].unit), look->utf8);
+            make_cell(&cell, table, r, c, look->utf8);
+            add_padded(&line, cell.data, widths[c], is_number(table, c), look->utf8);
         }
         print_line(out, &line);
     }
@@ -235,13 +232,13 @@ static void print_wrapped(FILE *out, const char *text, const struct stat_look *l
     fputc('\n', out);
 }
 
-/* Prints each row as a paragraph: short columns in one line, sentences below, wrapped. */
-static void print_paragraph(FILE *out, const struct stat_table *table, const struct stat_value *row,
-                            const bool *shown, const struct stat_look *look)
+/* Prints a row as a paragraph: short columns in one line, sentences below, wrapped. */
+static void print_paragraph(FILE *out, const struct stat_table *table, size_t row, const bool *shown,
+                            const struct stat_look *look)
 {
     struct text line = {0}, cell = {0};
     for (size_t c = 0; c < table->column_count; c++) {
-        make_cell(&cell, &row[c], table->columns[c].unit, look->utf8);
+        make_cell(&cell, table, row, c, look->utf8);
         if (!shown[c] || !cell.len)
             continue;
         if (line.len)
@@ -252,10 +249,11 @@ static void print_paragraph(FILE *out, const struct stat_table *table, const str
             look->color ? "\033[0m" : "");
     text_clear(&line);
     for (size_t c = 0; c < table->column_count; c++) {
-        if (table->columns[c].unit != STAT_TEXT || shown[c] || row[c].is_missing || !*row[c].text)
+        const struct stat_value *value = value_at(table, row, c);
+        if (is_number(table, c) || shown[c] || value->is_missing || !*value->text)
             continue;
         text_add_format(&line, "%s: ", table->columns[c].title);
-        text_add_clean(&line, row[c].text, look->utf8);
+        text_add_clean(&line, value->text, look->utf8);
         print_wrapped(out, line.data, look);
         text_clear(&line);
     }
@@ -268,7 +266,7 @@ static void print_findings(FILE *out, const struct stat_table *table, const stru
     bool *shown = find_shown(table);
     for (size_t r = 0; r < table->row_count; r++) {
         fputs(r ? "\n" : "", out);
-        print_paragraph(out, table, table->values + r * table->column_count, shown, look);
+        print_paragraph(out, table, r, shown, look);
     }
     if (table->left_out)
         fprintf(out, "\nand %zu more\n", table->left_out);
@@ -327,14 +325,6 @@ static void print_text(FILE *out, const struct stat_table *table, const struct s
     fputc('\n', out);
 }
 
-static bool has_no_rows(const struct stat_report *report)
-{
-    for (size_t i = 0; i < report->count; i++)
-        if (report->tables[i].row_count)
-            return false;
-    return true;
-}
-
 static void print_markdown(FILE *out, const struct stat_table *table, bool utf8)
 {
     struct text cell = {0}, clean = {0};
@@ -351,14 +341,14 @@ static void print_markdown(FILE *out, const struct stat_table *table, bool utf8)
     fputs("|\n", out);
     for (size_t c = 0; c < table->column_count; c++) {
         if (filled[c])
-            fputs(is_number(table->columns[c].unit) ? "|---:" : "|---", out);
+            fputs(is_number(table, c) ? "|---:" : "|---", out);
     }
     fputs("|\n", out);
     for (size_t r = 0; r < table->row_count; r++) {
         for (size_t c = 0; c < table->column_count; c++) {
             if (!filled[c])
                 continue;
-            make_cell(&cell, &table->values[r * table->column_count + c], table->columns[c].unit, utf8);
+            make_cell(&cell, table, r, c, utf8);
             text_clear(&clean);
             text_add_clean(&clean, cell.data, utf8);
             fputs("| ", out);
@@ -381,12 +371,12 @@ static void print_markdown(FILE *out, const struct stat_table *table, bool utf8)
 /* Prints a number, with nine digits for shares and rates: precise enough, and identical on each machine. */
 static void print_number(FILE *out, const struct stat_value *value, enum stat_unit unit)
 {
-    if (is_real(unit))
-        fprintf(out, "%.9g", value->d);
-    else if (unit == STAT_BYTES)
+    if (unit == STAT_BYTES)
         fprintf(out, "%" PRIu64, (uint64_t)value->i);
-    else
+    else if (unit == STAT_COUNT || unit == STAT_NS)
         fprintf(out, "%" PRId64, value->i);
+    else
+        fprintf(out, "%.9g", value->d);
 }
 
 static void print_csv(FILE *out, const struct stat_table *table)
@@ -400,11 +390,11 @@ static void print_csv(FILE *out, const struct stat_table *table)
     fputc('\n', out);
     for (size_t r = 0; r < table->row_count; r++) {
         for (size_t c = 0; c < table->column_count; c++) {
-            const struct stat_value *value = &table->values[r * table->column_count + c];
+            const struct stat_value *value = value_at(table, r, c);
             fputs(c ? "," : "", out);
             if (value->is_missing)
                 continue;
-            if (is_number(table->columns[c].unit)) {
+            if (is_number(table, c)) {
                 print_number(out, value, table->columns[c].unit);
                 continue;
             }
@@ -418,20 +408,20 @@ static void print_csv(FILE *out, const struct stat_table *table)
     fputc('\n', out);
 }
 
-static void print_json_row(struct json_writer *json, const struct stat_table *table,
-                           const struct stat_value *values)
+static void print_json_row(struct json_writer *json, const struct stat_table *table, size_t row)
 {
     json_write_object(json, NULL);
     for (size_t c = 0; c < table->column_count; c++) {
+        const struct stat_value *value = value_at(table, row, c);
         const char *key = table->columns[c].key;
-        if (values[c].is_missing)
+        if (value->is_missing)
             continue;
-        if (!is_number(table->columns[c].unit)) {
-            json_write_text(json, key, values[c].text);
+        if (!is_number(table, c)) {
+            json_write_text(json, key, value->text);
             continue;
         }
         json_write_raw(json, key, "", 0);
-        print_number(json->to, &values[c], table->columns[c].unit);
+        print_number(json->to, value, table->columns[c].unit);
     }
     json_write_object_end(json);
 }
@@ -465,7 +455,7 @@ static void print_json(FILE *out, const struct stat_report *report)
         json_write_array(&json, table->key);
         for (size_t r = 0; r < table->row_count; r++) {
             json_write_space(&json, "\n ");
-            print_json_row(&json, table, table->values + r * table->column_count);
+            print_json_row(&json, table, r);
         }
         json_write_array_end(&json);
     }
@@ -500,11 +490,14 @@ void stat_print(FILE *out, const struct stat_report *report, const struct stat_s
 {
     struct stat_look look = look_of(out, style);
     bool is_text = style->format == STAT_FORMAT_TEXT;
+    size_t rows = 0;
+    for (size_t i = 0; i < report->count; i++)
+        rows += report->tables[i].row_count;
     if (style->format == STAT_FORMAT_JSON) {
         print_json(out, report);
     } else if (is_text && is_of_findings(report)) {
         print_all_findings(out, report, &look);
-    } else if (has_no_rows(report)) {
+    } else if (!rows) {
         for (size_t t = 0; t < report->count; t++)
             print_empty(out, &report->tables[t], style->format);
     } else {

@@ -13,9 +13,8 @@ void intervals_add(struct intervals *intervals, uint64_t start_ns, uint64_t end_
         return;
     }
     uint64_t before_ns = last ? last->before_ns + last->end_ns - last->start_ns : 0;
-    intervals->items =
-        xgrow(intervals->items, &intervals->capacity, intervals->count + 1, sizeof *intervals->items);
-    intervals->items[intervals->count++] = (struct interval){start_ns, end_ns, before_ns};
+    *XADD(intervals->items, intervals->count, intervals->capacity) =
+        (struct interval){start_ns, end_ns, before_ns};
 }
 
 /* Returns the number of intervals that start at the time or earlier. Searches from the end, because most

@@ -13,12 +13,6 @@ static uint64_t context_key(uint32_t process, uint32_t context)
     return (uint64_t)process << 32 | context;
 }
 
-/* Returns the context's number from its text; 0: none. */
-static uint32_t context_number(const char *text)
-{
-    return *text ? (uint32_t)strtoul(text, NULL, 10) + 1 : 0;
-}
-
 /* Returns the key of a resource's process. Processes of two hosts can have the same process ID, but not the
  * same instance ID. Resources of other tracers may lack both. */
 static uint64_t process_key(const struct trace *trace, const struct trace_resource *resource)
@@ -34,10 +28,10 @@ static void learn_devices(struct places *places, const struct trace *trace)
 {
     for (; places->lane_count < trace->lane_count; places->lane_count++) {
         const struct trace_lane *lane = &trace->lanes[places->lane_count];
+        const char *text = trace_string(trace, lane->context);
+        uint32_t context = *text ? (uint32_t)strtoul(text, NULL, 10) + 1 : 0; /* 0: none */
         if (trace->resources[lane->resource].device)
-            int_map_set(&places->devices,
-                        context_key(places->process_of[lane->resource],
-                                    context_number(trace_string(trace, lane->context))),
+            int_map_set(&places->devices, context_key(places->process_of[lane->resource], context),
                         lane->resource);
     }
 }
@@ -53,9 +47,8 @@ static void learn_text(const struct stat *stat, const char **known, const struct
 static void learn_process(struct places *places, const struct stat *stat,
                           const struct trace_resource *resource, uint32_t process)
 {
-    places->list = xgrow(places->list, &places->list_capacity, (size_t)process + 1, sizeof *places->list);
-    for (; places->list_count <= process; places->list_count++)
-        places->list[places->list_count] = (struct process_facts){0};
+    if (process == places->list_count)
+        *XADD(places->list, places->list_count, places->list_capacity) = (struct process_facts){0};
     struct process_facts *place = &places->list[process];
     learn_text(stat, &place->rank, resource, SEMCONV_CUDA_PROCESS_RANK);
     learn_text(stat, &place->host, resource, SEMCONV_HOST_NAME);

@@ -1,6 +1,7 @@
 #include "analysis/stat/base/samples.h"
 
 #include "cli/util/int_map.h"
+#include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 
 #include <stdbool.h>
@@ -13,11 +14,6 @@
 
 size_t samples_slots_max = SAMPLES_SLOTS_MAX;
 static size_t slots; /* slots of all tables together */
-
-static size_t distinct_max(const struct samples *samples)
-{
-    return samples->distinct_max ? samples->distinct_max : SAMPLES_DISTINCT_MAX;
-}
 
 /* Returns the middle of all values with the same first bits. */
 static uint64_t rounded(uint64_t value, unsigned bits)
@@ -79,23 +75,18 @@ static bool is_full(const struct samples *samples)
     return samples->count >= samples->capacity / 4 * 3;
 }
 
-/* Shrinks the table after rounding: fewer values need fewer slots. */
-static void shrink(struct samples *samples)
-{
-    size_t capacity = samples->capacity;
-    while (capacity > CAPACITY_MIN && samples->count < capacity / 8 * 3)
-        capacity /= 2;
-    if (capacity < samples->capacity)
-        rebuild(samples, capacity);
-}
-
 static void make_room(struct samples *samples)
 {
-    while (samples->count >= distinct_max(samples) && samples->bits != BITS_MIN)
+    size_t distinct_max = samples->distinct_max ? samples->distinct_max : SAMPLES_DISTINCT_MAX;
+    while (samples->count >= distinct_max && samples->bits != BITS_MIN)
         round_more(samples);
     if (is_full(samples) && !samples->bits && samples->count >= ROUNDED_MIN && slots >= samples_slots_max) {
         round_more(samples);
-        shrink(samples);
+        size_t capacity = samples->capacity; /* fewer values need fewer slots */
+        while (capacity > CAPACITY_MIN && samples->count < capacity / 8 * 3)
+            capacity /= 2;
+        if (capacity < samples->capacity)
+            rebuild(samples, capacity);
     }
     if (is_full(samples))
         rebuild(samples, samples->capacity ? samples->capacity * 2 : CAPACITY_MIN);
@@ -139,9 +130,8 @@ uint64_t samples_total(const struct samples *samples)
 static int compare_samples(const void *a, const void *b)
 {
     const struct sample *x = a, *y = b;
-    if (x->group != y->group)
-        return x->group < y->group ? -1 : 1;
-    return x->value < y->value ? -1 : x->value > y->value;
+    int order = ORDER(x->group, y->group);
+    return order ? order : ORDER(x->value, y->value);
 }
 
 void samples_sort(struct samples *samples)
@@ -153,8 +143,7 @@ void samples_sort(struct samples *samples)
     }
     slots -= samples->capacity - kept;
     samples->capacity = kept;
-    if (kept > 1)
-        qsort(samples->items, kept, sizeof *samples->items, compare_samples);
+    sort_array(samples->items, kept, sizeof *samples->items, compare_samples);
 }
 
 static uint64_t value_at(const struct spread *sum, const struct sample *items, uint64_t rank)

@@ -1,6 +1,7 @@
 #include "analysis/stat/base/stat.h"
 
 #include "base/hash.h"
+#include "cli/util/paged.h"
 #include "cli/util/xalloc.h"
 #include "model/gpu_counter_names.h"
 #include "model/cuda/step_host.h"
@@ -9,15 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char all_counters[] = GPU_COUNTER_PREFIX "*";
-
 /* The names of the attributes, in the order of enum stat_key. */
-const char *const stat_wanted[] = {
 #define STAT_KEY_NAME(id, name) name,
-    STAT_KEYS(STAT_KEY_NAME)
-#undef STAT_KEY_NAME
-        all_counters,
-    NULL};
+const char *const stat_wanted[] = {STAT_KEYS(STAT_KEY_NAME) GPU_COUNTER_PREFIX "*", NULL};
 
 /* Names and texts that all groups of a report share. */
 struct stat_words {
@@ -27,8 +22,7 @@ struct stat_words {
     struct int_map kept_numbers;    /* hash of a text → its number */
     char **kept;
     size_t kept_count, kept_capacity, kept_bytes;
-    struct stat_device *devices; /* by resource */
-    size_t device_count, device_capacity;
+    struct paged devices;              /* struct stat_device by resource */
     const struct trace_span *launched; /* the kernel of `launch`, which several sections need */
     struct stat_launch launch;
 };
@@ -57,10 +51,6 @@ void stat_words_learn(struct stat_words *words, const struct trace *segment)
         if (words->keys[i] == MAP_NONE)
             words->keys[i] = trace_find_string(segment, stat_wanted[i]);
     }
-    words->devices =
-        xgrow(words->devices, &words->device_capacity, segment->resource_count + 1, sizeof *words->devices);
-    for (; words->device_count < segment->resource_count; words->device_count++)
-        words->devices[words->device_count] = (struct stat_device){0};
 }
 
 void stat_words_destroy(struct stat_words *words)
@@ -71,7 +61,7 @@ void stat_words_destroy(struct stat_words *words)
     for (size_t i = 0; i < words->kept_count; i++)
         free(words->kept[i]);
     free(words->kept);
-    free(words->devices);
+    paged_deinit(&words->devices);
     free(words);
 }
 
@@ -93,11 +83,9 @@ const char *stat_keep(const struct stat *stat, const char *text)
         key++; /* two texts with the same hash have adjacent keys */
     if (number != MAP_NONE)
         return words->kept[number];
-    words->kept = xgrow(words->kept, &words->kept_capacity, words->kept_count + 1, sizeof *words->kept);
-    words->kept[words->kept_count] = xstrdup(text);
     words->kept_bytes += strlen(text);
     int_map_set(&words->kept_numbers, key, (uint32_t)words->kept_count);
-    return words->kept[words->kept_count++];
+    return *XADD(words->kept, words->kept_count, words->kept_capacity) = xstrdup(text);
 }
 
 const char *stat_keep_some(const struct stat *stat, const char *text)
@@ -214,7 +202,7 @@ static uint64_t whole(const struct stat *stat, uint32_t resource, const char *at
 
 const struct stat_device *stat_device_of(const struct stat *stat, uint32_t resource)
 {
-    struct stat_device *device = &stat->words->devices[resource];
+    struct stat_device *device = paged_at(&stat->words->devices, resource, sizeof *device);
     if (!device->is_known)
         *device = (struct stat_device){
             .is_known = true,

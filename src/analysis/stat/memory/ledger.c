@@ -1,6 +1,7 @@
 #include "analysis/stat/memory/ledger.h"
 
 #include "analysis/code/code_book.h"
+#include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
@@ -188,17 +189,6 @@ struct awaiting {
     size_t count, capacity;
 };
 
-static struct awaiting *awaiting_of(struct ledger *ledger, uint32_t process)
-{
-    return paged_at(&ledger->awaiting, process, sizeof(struct awaiting));
-}
-
-static const char *location_of(const struct stat *stat, const struct trace_span *span)
-{
-    bool is_gpu = stat_is(stat_attr(stat, span, KEY_ARG_LOCATION_TYPE), "Device");
-    return is_gpu ? stat_keep(stat, stat_attr(stat, span, KEY_ARG_LOCATION_ID)) : NULL;
-}
-
 static uint32_t origin_of(struct ledger *ledger, const struct stat *stat, const struct trace_span *span)
 {
     uint32_t origin = code_book_origin(stat->code, stat, span);
@@ -228,9 +218,10 @@ static void take_call(struct ledger *ledger, const struct stat *stat, const stru
         return;
     }
     uint32_t number = (uint32_t)ledger->call_count, process = places_process(stat->places, span);
-    ledger->calls =
-        xgrow(ledger->calls, &ledger->call_capacity, ledger->call_count + 1, sizeof *ledger->calls);
-    ledger->calls[ledger->call_count++] = (struct ledger_call){
+    bool is_on_gpu =
+        function->kind == MEMORY_VIRTUAL && stat_is(stat_attr(stat, span, KEY_ARG_LOCATION_TYPE), "Device");
+    struct ledger_call *call = XADD(ledger->calls, ledger->call_count, ledger->call_capacity);
+    *call = (struct ledger_call){
         .start_ns = span->start_ns,
         .end_ns = span->end_ns,
         .used_ns = UINT64_MAX,
@@ -238,7 +229,7 @@ static void take_call(struct ledger *ledger, const struct stat *stat, const stru
         .bytes = bytes_of(stat, span, function),
         .mapped = function->operation == MAP ? number_of(stat, span, KEY_ARG_HANDLE, 0) : 0,
         .pool = stat_keep_some(stat, stat_attr(stat, span, KEY_ARG_POOL)),
-        .gpu = function->kind == MEMORY_VIRTUAL ? location_of(stat, span) : NULL,
+        .gpu = is_on_gpu ? stat_keep(stat, stat_attr(stat, span, KEY_ARG_LOCATION_ID)) : NULL,
         .name = span->name,
         .error = span->error,
         .range = places_range(stat, span),
@@ -250,10 +241,8 @@ static void take_call(struct ledger *ledger, const struct stat *stat, const stru
         .function = (uint8_t)(function - functions),
         .is_address = function->key == KEY_ARG_PTR,
     };
-    struct awaiting *awaiting = awaiting_of(ledger, process);
-    awaiting->calls =
-        xgrow(awaiting->calls, &awaiting->capacity, awaiting->count + 1, sizeof *awaiting->calls);
-    awaiting->calls[awaiting->count++] = number;
+    struct awaiting *awaiting = paged_at(&ledger->awaiting, process, sizeof *awaiting);
+    *XADD(awaiting->calls, awaiting->count, awaiting->capacity) = number;
 }
 
 /* Sets used_ns of the calls before `submitted_ns`, when work that starts at `work_ns` was submitted. */
@@ -318,11 +307,10 @@ static uint64_t key_of(enum space space, uint32_t process, uint64_t address)
 
 static bool is_ending(const struct trace *trace, const struct ledger_call *call)
 {
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        if (strcmp(trace_string(trace, call->error), endings[i]) == 0)
-            return true;
-    }
-    return false;
+    bool is_one = false;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        is_one |= strcmp(trace_string(trace, call->error), endings[i]) == 0;
+    return is_one;
 }
 
 static uint32_t device_of(const struct places *places, const struct ledger_call *call)
@@ -341,11 +329,6 @@ static void end_block(struct ledger_block *block, const struct ledger_call *call
     block->freed_by = call;
 }
 
-static bool is_living(const struct ledger_block *block)
-{
-    return block->until_ns == UINT64_MAX && !block->is_released;
-}
-
 static uint64_t key_of_call(const struct ledger_call *call, uint64_t address)
 {
     return key_of((enum space)functions[call->function].space, call->process, address);
@@ -356,13 +339,10 @@ static void take(struct replay *replay, const struct ledger_call *call)
     struct ledger *ledger = replay->ledger;
     uint64_t key = key_of_call(call, call->address);
     uint32_t old = int_map_get(&replay->blocks, key);
-    if (old != MAP_NONE && ledger->blocks[old].until_ns == UINT64_MAX) {
-        ledger->blocks[old].until_ns = effect_ns(call);
-        ledger->reused++;
-    }
-    ledger->blocks =
-        xgrow(ledger->blocks, &ledger->block_capacity, ledger->block_count + 1, sizeof *ledger->blocks);
-    ledger->blocks[ledger->block_count] = (struct ledger_block){
+    if (old != MAP_NONE && ledger->blocks[old].until_ns == UINT64_MAX)
+        ledger->blocks[old].until_ns = effect_ns(call); /* its free was not traced */
+    int_map_set(&replay->blocks, key, (uint32_t)ledger->block_count);
+    *XADD(ledger->blocks, ledger->block_count, ledger->block_capacity) = (struct ledger_block){
         .call = call,
         .bytes = call->bytes,
         .from_ns = effect_ns(call),
@@ -372,15 +352,6 @@ static void take(struct replay *replay, const struct ledger_call *call)
         .pool = call->pool,
         .kind = functions[call->function].kind,
     };
-    int_map_set(&replay->blocks, key, (uint32_t)ledger->block_count++);
-}
-
-static void add_wrong(struct ledger *ledger, const struct ledger_call *call, uint32_t block,
-                      enum ledger_wrong wrong)
-{
-    ledger->frees =
-        xgrow(ledger->frees, &ledger->free_capacity, ledger->free_count + 1, sizeof *ledger->frees);
-    ledger->frees[ledger->free_count++] = (struct ledger_free){call, block, (uint8_t)wrong};
 }
 
 /* Returns the live block at the address; MAP_NONE: there is none, and the free is recorded as invalid unless
@@ -389,16 +360,19 @@ static uint32_t living(struct replay *replay, const struct ledger_call *call)
 {
     struct ledger *ledger = replay->ledger;
     uint32_t number = int_map_get(&replay->blocks, key_of_call(call, call->address));
-    if (number != MAP_NONE && is_living(&ledger->blocks[number]))
+    const struct ledger_block *block = number == MAP_NONE ? NULL : &ledger->blocks[number];
+    if (block && block->until_ns == UINT64_MAX && !block->is_released)
         return number;
     if (is_ending(ledger->places->stat->trace, call))
         return MAP_NONE;
-    if (!call->error)
-        add_wrong(ledger, call, TRACE_NONE, LEDGER_FOREIGN);
-    else if (number != MAP_NONE)
-        add_wrong(ledger, call, number, LEDGER_TWICE);
-    else
-        add_wrong(ledger, call, TRACE_NONE, LEDGER_UNKNOWN);
+    bool is_twice = call->error && block;
+    *XADD(ledger->frees, ledger->free_count, ledger->free_capacity) = (struct ledger_free){
+        .call = call,
+        .block = is_twice ? number : TRACE_NONE,
+        .wrong = is_twice      ? LEDGER_TWICE
+                 : call->error ? LEDGER_UNKNOWN
+                               : LEDGER_FOREIGN,
+    };
     return MAP_NONE;
 }
 
@@ -448,9 +422,7 @@ static void play(struct replay *replay, const struct ledger_call *call)
     struct ledger *ledger = replay->ledger;
     uint8_t operation = functions[call->function].operation;
     if (operation == TAKE && call->error) {
-        ledger->failed =
-            xgrow(ledger->failed, &ledger->failed_capacity, ledger->failed_count + 1, sizeof *ledger->failed);
-        ledger->failed[ledger->failed_count++] = call;
+        *XADD(ledger->failed, ledger->failed_count, ledger->failed_capacity) = call;
         return;
     }
     if (!call->address) /* cudaFree(NULL) frees nothing; without `capture.parameters` there are no addresses
@@ -471,22 +443,18 @@ static void play(struct replay *replay, const struct ledger_call *call)
 static int compare_calls(const void *a, const void *b)
 {
     const struct ledger_call *x = a, *y = b;
-    uint64_t x_ns = effect_ns(x), y_ns = effect_ns(y);
-    if (x_ns != y_ns)
-        return x_ns < y_ns ? -1 : 1;
-    bool x_takes = takes_effect_at_end(&functions[x->function]),
-         y_takes = takes_effect_at_end(&functions[y->function]);
-    if (x_takes != y_takes)
-        return x_takes ? -1 : 1;
-    return x->order < y->order ? -1 : x->order > y->order;
+    int order = ORDER(effect_ns(x), effect_ns(y));
+    order = order ? order
+                  : ORDER(takes_effect_at_end(&functions[y->function]),
+                          takes_effect_at_end(&functions[x->function]));
+    return order ? order : ORDER(x->order, y->order);
 }
 
 void ledger_finish(struct ledger *ledger, const struct stat *stat)
 {
     struct replay replay = {.ledger = ledger};
     ledger->places = stat->places;
-    if (ledger->call_count > 1)
-        qsort(ledger->calls, ledger->call_count, sizeof *ledger->calls, compare_calls);
+    sort_array(ledger->calls, ledger->call_count, sizeof *ledger->calls, compare_calls);
     for (size_t i = 0; i < ledger->call_count; i++)
         play(&replay, &ledger->calls[i]);
     int_map_deinit(&replay.blocks);
@@ -499,10 +467,8 @@ void ledger_deinit(struct ledger *ledger)
         free(awaiting->calls);
     paged_deinit(&ledger->awaiting);
     int_map_deinit(&ledger->text_numbers);
-    free(ledger->texts);
-    free(ledger->calls);
-    free(ledger->blocks);
-    free(ledger->frees);
-    free(ledger->failed);
+    void *arrays[] = {ledger->texts, ledger->calls, ledger->blocks, ledger->frees, ledger->failed};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        free(arrays[i]);
     *ledger = (struct ledger){0};
 }

@@ -84,7 +84,6 @@ struct ledger {
     size_t free_count, free_capacity;
     const struct ledger_call **failed; /* failed allocations, sorted by time */
     size_t failed_count, failed_capacity;
-    uint64_t reused; /* blocks without a traced free whose address was allocated again */
 };
 
 /* Takes a span of the current segment. */

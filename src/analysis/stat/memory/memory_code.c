@@ -1,6 +1,7 @@
 /* The table of memory by the line, function or module of the program that allocated it. */
 #include "analysis/code/code_book.h"
 #include "analysis/stat/memory/memory_tables.h"
+#include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
@@ -72,40 +73,11 @@ static struct account *account_of(struct rows *rows, const struct ledger_block *
 static void find_peak(struct rows *rows, const struct memory_change *change)
 {
     struct account *account = account_of(rows, change->block);
-    if (change->is_free)
-        account->live -= change->block->bytes;
-    else
-        account->live += change->block->bytes;
+    account->live += change->is_free ? -change->block->bytes : change->block->bytes;
     if (account->live > account->peak) {
         account->peak = account->live;
         account->peak_ns = change->time_ns;
     }
-}
-
-static const char *keep_place(const struct stat *stat, const char *label, const struct code_frame *frame)
-{
-    char *text = code_place_text(label, frame, stat->code_by);
-    const char *kept = stat_keep_some(stat, text);
-    free(text);
-    return kept;
-}
-
-static uint32_t row_at(struct rows *rows, const struct row *new)
-{
-    uint64_t key = int_map_mix((uint64_t)(uintptr_t) new->place) ^ (uint64_t)(uintptr_t) new->function;
-    key = int_map_mix(key) ^ (uint64_t)(uintptr_t) new->device;
-    uint32_t number;
-    while ((number = int_map_get(&rows->numbers, key)) != MAP_NONE) {
-        const struct row *row = &rows->list[number];
-        if (row->place == new->place && row->function == new->function && row->device == new->device)
-            return number;
-        key++;
-    }
-    rows->list = xgrow(rows->list, &rows->capacity, rows->count + 1, sizeof *rows->list);
-    rows->list[rows->count] = *new;
-    rows->list[rows->count].seen_by = MAP_NONE;
-    int_map_set(&rows->numbers, key, (uint32_t)rows->count);
-    return (uint32_t)rows->count++;
 }
 
 static uint32_t row_of(struct rows *rows, const char *label, const struct code_frame *frame,
@@ -113,9 +85,23 @@ static uint32_t row_of(struct rows *rows, const char *label, const struct code_f
 {
     const struct stat *stat = rows->stat;
     bool has_function = frame && stat->code_by != STAT_CODE_BY_MODULE;
-    return row_at(rows, &(struct row){.place = keep_place(stat, label, frame),
-                                      .function = stat_keep(stat, has_function ? frame->name : ""),
-                                      .device = device});
+    char *text = code_place_text(label, frame, stat->code_by);
+    const char *place = stat_keep_some(stat, text);
+    const char *function = stat_keep(stat, has_function ? frame->name : "");
+    free(text);
+    uint64_t key = int_map_mix((uint64_t)(uintptr_t)place) ^ (uint64_t)(uintptr_t)function;
+    key = int_map_mix(key) ^ (uint64_t)(uintptr_t)device;
+    uint32_t number;
+    while ((number = int_map_get(&rows->numbers, key)) != MAP_NONE) {
+        const struct row *row = &rows->list[number];
+        if (row->place == place && row->function == function && row->device == device)
+            return number;
+        key++;
+    }
+    int_map_set(&rows->numbers, key, (uint32_t)rows->count);
+    *XADD(rows->list, rows->count, rows->capacity) =
+        (struct row){.place = place, .function = function, .device = device, .seen_by = MAP_NONE};
+    return (uint32_t)rows->count - 1;
 }
 
 static struct sum *sum_of(struct rows *rows, const struct ledger_block *block)
@@ -158,12 +144,6 @@ static void add_callers(struct rows *rows, uint32_t number)
     }
 }
 
-/* Whether the block is live at the time. Allocations at that time count, frees do not. */
-static bool is_live_at(const struct ledger_block *block, uint64_t time_ns)
-{
-    return block->from_ns <= time_ns && block->until_ns >= time_ns;
-}
-
 static void count(struct rows *rows, const struct memory_change *change)
 {
     const struct ledger_block *block = change->block;
@@ -178,7 +158,8 @@ static void count(struct rows *rows, const struct memory_change *change)
     row->peak = row->live > row->peak ? row->live : row->peak;
     row->total += block->bytes;
     row->allocations++;
-    if (is_live_at(block, account_of(rows, block)->peak_ns)) {
+    uint64_t peak_ns = account_of(rows, block)->peak_ns;
+    if (block->from_ns <= peak_ns && block->until_ns >= peak_ns) { /* frees at that time do not count */
         row->at_peak += block->bytes;
         sum->at_peak += block->bytes;
     }
@@ -187,15 +168,13 @@ static void count(struct rows *rows, const struct memory_change *change)
 static int compare_rows(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
-    const uint64_t pairs[][2] = {{x->at_peak, y->at_peak},
-                                 {x->live, y->live},
-                                 {x->total, y->total},
-                                 {x->at_peak_total, y->at_peak_total}};
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        if (pairs[i][0] != pairs[i][1])
-            return pairs[i][0] > pairs[i][1] ? -1 : 1;
-    int by_place = strcmp(x->place, y->place), by_function = strcmp(x->function, y->function);
-    return by_place ? by_place : by_function ? by_function : strcmp(x->device, y->device);
+    int order = ORDER(y->at_peak, x->at_peak);
+    order = order ? order : ORDER(y->live, x->live);
+    order = order ? order : ORDER(y->total, x->total);
+    order = order ? order : ORDER(y->at_peak_total, x->at_peak_total);
+    order = order ? order : strcmp(x->place, y->place);
+    order = order ? order : strcmp(x->function, y->function);
+    return order ? order : strcmp(x->device, y->device);
 }
 
 static void fill(struct stat_table *table, const struct row *row)
@@ -228,8 +207,7 @@ void stat_memory_code(const struct stat *stat, const struct memory_change *chang
         count(&rows, &changes[i]);
     for (uint32_t i = 0; i < rows.sum_numbers.count; i++)
         add_callers(&rows, i);
-    if (rows.count > 1)
-        qsort(rows.list, rows.count, sizeof *rows.list, compare_rows);
+    sort_array(rows.list, rows.count, sizeof *rows.list, compare_rows);
     struct stat_table *table = STAT_ADD_TABLE(report, "memory_code", "Memory by code", note, columns);
     for (size_t i = 0; i < rows.count; i++)
         fill(table, &rows.list[i]);

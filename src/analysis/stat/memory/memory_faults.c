@@ -117,14 +117,6 @@ static char *short_stack(const struct stat *stat, const struct ledger_call *call
     return text.data;
 }
 
-/* Returns "exit", or the reason why the block may have been freed later. */
-static const char *until(const struct stat *stat, bool has_ended)
-{
-    if (stat->ledger->left_out)
-        return "limit of calls";
-    return has_ended ? "exit" : "end of trace";
-}
-
 static void start_unfreed(const struct stat *stat, struct stat_table *table, const struct ledger_block *block,
                           bool has_ended)
 {
@@ -140,13 +132,16 @@ static void start_unfreed(const struct stat *stat, struct stat_table *table, con
     row[UNFREED_PROCESS] = stat_text(places_name(stat->places, block->process));
     row[UNFREED_COUNT] = row[UNFREED_BYTES] = stat_int(0);
     row[UNFREED_FIRST_NS] = stat_int(block->from_ns - stat->start_ns);
-    row[UNFREED_UNTIL] = stat_text(until(stat, has_ended));
+    /* "exit", or the reason why the block may have been freed later. */
+    row[UNFREED_UNTIL] = stat_text(stat->ledger->left_out ? "limit of calls"
+                                   : has_ended            ? "exit"
+                                                          : "end of trace");
     char *stack = short_stack(stat, block->call);
     if (stack)
         row[UNFREED_STACK] = stat_table_own(table, stack);
 }
 
-static void add_unfreed(const struct stat *stat, struct stat_table *table, const bool *ended)
+static void add_unfreed(const struct stat *stat, struct stat_table *table, const struct paged *processes)
 {
     const struct ledger *ledger = stat->ledger;
     struct int_map numbers = {0};
@@ -157,8 +152,9 @@ static void add_unfreed(const struct stat *stat, struct stat_table *table, const
         size_t known = numbers.count;
         uint64_t place = (uint64_t)memory_device(block) << 8 | block->kind;
         uint32_t number = stat_number(&numbers, mix_call(ledger, block->call, place));
+        const struct memory_process *process = paged_find(processes, block->process, sizeof *process);
         if (number == known)
-            start_unfreed(stat, table, block, ended[block->process]);
+            start_unfreed(stat, table, block, process && process->has_ended);
         struct stat_value *row = table->values + number * table->column_count;
         row[UNFREED_COUNT].i++;
         row[UNFREED_BYTES].i += (int64_t)block->bytes;
@@ -261,14 +257,14 @@ static void add_failed(const struct stat *stat, struct stat_table *table)
     int_map_deinit(&numbers);
 }
 
-void stat_memory_faults(const struct stat *stat, const bool *ended, struct stat_report *report)
+void stat_memory_faults(const struct stat *stat, const struct paged *processes, struct stat_report *report)
 {
     add_unfreed(stat,
                 STAT_ADD_TABLE(report, "memory_unfreed", "Memory never freed",
                                "Not freed before the process exited, or, if the trace does not contain the "
                                "exit, before the end of the trace. First and last: times of allocation.",
                                unfreed_columns),
-                ended);
+                processes);
     add_wrong(stat, STAT_ADD_TABLE(report, "memory_wrong_frees", "Invalid frees",
                                    "Allocation not traced: the free succeeded, so the memory was "
                                    "allocated before tracing started or by a call that is not traced.",

@@ -2,6 +2,7 @@
 #include "analysis/stat/memory/memory_tables.h"
 
 #include "analysis/code/code_book.h"
+#include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
@@ -74,30 +75,16 @@ struct books {
 
 /* Facts from spans, besides the ledger. */
 struct memory {
-    struct memory_process {
-        bool has_pytorch;
-        bool has_ended; /* it exited, so its remaining blocks were never freed */
-    } * processes;
-    size_t count, capacity;
-    struct int_map others; /* keys of names, with whether of a kernel, that are not PyTorch's */
+    struct paged processes; /* struct memory_process by number */
+    struct int_map others;  /* keys of names, with whether of a kernel, that are not PyTorch's */
 };
 
 static int compare_changes(const void *a, const void *b)
 {
     const struct memory_change *x = a, *y = b;
-    if (x->time_ns != y->time_ns)
-        return x->time_ns < y->time_ns ? -1 : 1;
-    if (x->is_free != y->is_free)
-        return x->is_free ? 1 : -1; /* allocations first, as in the ledger */
-    return x->block < y->block ? -1 : x->block > y->block;
-}
-
-static void add_change(struct books *books, const struct ledger_block *block, bool is_free)
-{
-    books->changes =
-        xgrow(books->changes, &books->change_capacity, books->change_count + 1, sizeof *books->changes);
-    books->changes[books->change_count++] =
-        (struct memory_change){is_free ? block->until_ns : block->from_ns, block, is_free};
+    int order = ORDER(x->time_ns, y->time_ns);
+    order = order ? order : ORDER(x->is_free, y->is_free); /* allocations first, as in the ledger */
+    return order ? order : ORDER(x->block, y->block);
 }
 
 static void open_books(struct books *books, const struct stat *stat)
@@ -106,12 +93,13 @@ static void open_books(struct books *books, const struct stat *stat)
     *books = (struct books){.stat = stat, .end_ns = stat->end_ns};
     for (size_t i = 0; i < ledger->block_count; i++) {
         const struct ledger_block *block = &ledger->blocks[i];
-        add_change(books, block, false);
+        *XADD(books->changes, books->change_count, books->change_capacity) =
+            (struct memory_change){block->from_ns, block, false};
         if (block->until_ns != UINT64_MAX)
-            add_change(books, block, true);
+            *XADD(books->changes, books->change_count, books->change_capacity) =
+                (struct memory_change){block->until_ns, block, true};
     }
-    if (books->change_count > 1)
-        qsort(books->changes, books->change_count, sizeof *books->changes, compare_changes);
+    sort_array(books->changes, books->change_count, sizeof *books->changes, compare_changes);
     books->start_ns = books->change_count ? books->changes[0].time_ns : 0;
 }
 
@@ -131,31 +119,21 @@ static struct account *account_of(struct books *books, const struct ledger_block
 {
     uint64_t key = int_map_mix((uint64_t)block->process << 32 | memory_device(block)) ^
                    int_map_mix((uint64_t)(uintptr_t)pool << 8 | kind);
-    size_t known = books->account_count;
     uint32_t number = stat_number(&books->numbers, int_map_mix(key));
-    if (number == known) {
-        books->accounts =
-            xgrow(books->accounts, &books->account_capacity, known + 1, sizeof *books->accounts);
-        books->accounts[books->account_count++] = (struct account){
+    if (number == books->account_count)
+        *XADD(books->accounts, books->account_count, books->account_capacity) = (struct account){
             .process = block->process, .device = memory_device(block), .pool = pool, .kind = kind};
-    }
     return &books->accounts[number];
-}
-
-static size_t interval_at(const struct books *books, uint64_t time_ns)
-{
-    double share = books->end_ns > books->start_ns
-                       ? (double)(time_ns - books->start_ns) / (double)(books->end_ns - books->start_ns)
-                       : 0;
-    size_t interval = (size_t)(share * INTERVALS);
-    return interval < INTERVALS ? interval : INTERVALS - 1;
 }
 
 /* Adds a change to an account. settle_intervals() sets `live` and `peak` of intervals without changes. */
 static void book(struct books *books, struct account *account, const struct memory_change *change)
 {
     uint64_t bytes = change->block->bytes;
-    struct interval_sums *sums = &account->intervals[interval_at(books, change->time_ns)];
+    double at_ns = (double)(change->time_ns - books->start_ns);
+    double whole_ns = books->end_ns > books->start_ns ? (double)(books->end_ns - books->start_ns) : 1;
+    size_t interval = (size_t)(at_ns / whole_ns * INTERVALS);
+    struct interval_sums *sums = &account->intervals[interval < INTERVALS ? interval : INTERVALS - 1];
     if (change->is_free) {
         account->live -= bytes;
         account->frees++;
@@ -203,29 +181,19 @@ static void keep_accounts(struct books *books)
     samples_sort(&books->lives);
 }
 
-static const char *pool_name(const struct account *account)
-{
-    if (account->pool)
-        return account->pool;
-    return account->kind == MEMORY_POOL ? "default" : "";
-}
-
-static double growth(const struct books *books, const struct account *account)
-{
-    double half_s = (double)(books->end_ns - books->start_ns) / 2 / 1e9;
-    return half_s > 0 ? ((double)account->live - (double)account->live_at_half) / half_s : 0;
-}
-
 static void add_account(const struct books *books, struct stat_table *table, uint32_t number)
 {
     const struct account *account = &books->accounts[number];
+    const char *pool = account->kind == MEMORY_POOL ? "default" : "";
+    double half_s = (double)(books->end_ns - books->start_ns) / 2 / 1e9;
+    double growth = (double)account->live - (double)account->live_at_half;
     struct spread lives = samples_spread(&books->lives, number);
     stat_table_rounds(table, samples_error(&books->lives));
     struct stat_value *row = stat_table_add(table);
     row[ACCOUNT_DEVICE] = stat_text(memory_device_name(books->stat->places, account->device));
     row[ACCOUNT_KIND] =
         stat_text(account->kind == KIND_ALL ? "all" : ledger_kind_name((enum memory_kind)account->kind));
-    row[ACCOUNT_POOL] = stat_text(pool_name(account));
+    row[ACCOUNT_POOL] = stat_text(account->pool ? account->pool : pool);
     row[ACCOUNT_PROCESS] = stat_text(places_name(books->stat->places, account->process));
     row[ACCOUNT_LIVE_BYTES] = stat_int(account->live);
     row[ACCOUNT_PEAK_BYTES] = stat_int(account->peak);
@@ -235,7 +203,7 @@ static void add_account(const struct books *books, struct stat_table *table, uin
     row[ACCOUNT_MAX_BYTES] = stat_int(account->most_of_one);
     if (lives.count)
         row[ACCOUNT_MEDIAN_LIFE_NS] = stat_int(lives.median);
-    row[ACCOUNT_GROWTH_BYTES_PER_S] = stat_real(growth(books, account));
+    row[ACCOUNT_GROWTH_BYTES_PER_S] = stat_real(half_s > 0 ? growth / half_s : 0);
 }
 
 static void add_intervals(const struct books *books, struct stat_table *table, const struct account *account)
@@ -348,21 +316,14 @@ static void add_allocators(struct books *books, struct stat_table *table, const 
 {
     for (size_t i = 0; i < books->change_count; i++) {
         const struct ledger_block *block = books->changes[i].block;
+        const struct memory_process *process =
+            paged_find(&memory->processes, block->process, sizeof *process);
         enum segment segment = segment_of(block);
-        if (memory->processes[block->process].has_pytorch && segment != SEGMENTS)
+        if (process && process->has_pytorch && segment != SEGMENTS)
             book(books, account_of(books, block, segment, NULL), &books->changes[i]);
     }
     add_segments(books, table);
     close_accounts(books);
-}
-
-static struct memory_process *process_at(struct memory *memory, uint32_t process)
-{
-    memory->processes =
-        xgrow(memory->processes, &memory->capacity, (size_t)process + 1, sizeof *memory->processes);
-    for (; memory->count <= process; memory->count++)
-        memory->processes[memory->count] = (struct memory_process){false, false};
-    return &memory->processes[process];
 }
 
 static void take(void *state, const struct stat *stat, const struct trace_span *span)
@@ -370,7 +331,8 @@ static void take(void *state, const struct stat *stat, const struct trace_span *
     struct memory *memory = state;
     if (stat->is_part)
         return;
-    struct memory_process *process = process_at(memory, places_process(stat->places, span));
+    struct memory_process *process =
+        paged_at(&memory->processes, places_process(stat->places, span), sizeof *process);
     if (!process->has_pytorch && (span->class == CLASS_KERNEL || span->class == CLASS_OTHER)) {
         uint64_t key = (uint64_t)span->name << 1 | (span->class == CLASS_KERNEL);
         if (int_map_get(&memory->others, key) == MAP_NONE) {
@@ -386,8 +348,6 @@ static void add_tables(struct memory *memory, const struct stat *stat, struct st
 {
     struct books books;
     open_books(&books, stat);
-    if (stat->places->process_count)
-        process_at(memory, stat->places->process_count - 1);
     add_accounts(&books, report);
     add_allocators(&books,
                    STAT_ADD_TABLE(report, "memory_pytorch", "PyTorch's memory",
@@ -396,11 +356,7 @@ static void add_tables(struct memory *memory, const struct stat *stat, struct st
                                   "of segments; torch.cuda.memory_stats() shows what tensors use.",
                                   allocator_columns),
                    memory);
-    bool *ended = xcalloc(memory->count + 1, sizeof *ended);
-    for (size_t i = 0; i < memory->count; i++)
-        ended[i] = memory->processes[i].has_ended;
-    stat_memory_faults(stat, ended, report);
-    free(ended);
+    stat_memory_faults(stat, &memory->processes, report);
     if (code_book_has_allocation_stacks(stat->code))
         stat_memory_code(stat, books.changes, books.change_count, report);
     free(books.changes);
@@ -411,7 +367,7 @@ static void finish(void *state, const struct stat *stat, struct stat_report *rep
     struct memory *memory = state;
     if (report && !stat->is_part)
         add_tables(memory, stat, report);
-    free(memory->processes);
+    paged_deinit(&memory->processes);
     int_map_deinit(&memory->others);
 }
 

@@ -36,6 +36,11 @@ struct memory_change {
 void stat_memory_code(const struct stat *stat, const struct memory_change *changes, size_t count,
                       struct stat_report *report);
 
-/* Adds the tables of leaks, invalid frees and failed allocations. `ended`: by process, whether it has exited.
- */
-void stat_memory_faults(const struct stat *stat, const bool *ended, struct stat_report *report);
+struct memory_process {
+    bool has_pytorch;
+    bool has_ended; /* it exited, so its remaining blocks were never freed */
+};
+
+/* Adds the tables of leaks, invalid frees and failed allocations. `processes`: struct memory_process by
+ * number. */
+void stat_memory_faults(const struct stat *stat, const struct paged *processes, struct stat_report *report);

@@ -35,7 +35,7 @@ struct calls {
     struct int_map numbers;
     struct samples samples;
     struct kind *kinds;
-    size_t capacity;
+    size_t count, capacity;
 };
 
 struct call_tables {
@@ -45,31 +45,27 @@ struct call_tables {
         uint32_t name, error;
         uint64_t count;
     } * errors;
-    size_t error_capacity;
+    size_t error_count, error_capacity;
 };
 
 static void take_call(struct calls *calls, const struct stat *stat, const struct trace_span *span)
 {
     const char *api = stat_attr(stat, span, KEY_API);
-    size_t known = calls->numbers.count;
     uint32_t number =
         stat_number(&calls->numbers, (uint64_t)span->name << 8 | (api ? (unsigned char)*api : 0));
-    if (number == known) {
-        calls->kinds = xgrow(calls->kinds, &calls->capacity, known + 1, sizeof *calls->kinds);
-        calls->kinds[number] = (struct kind){span->name, stat_keep(stat, api), 0};
-    }
+    if (number == calls->count)
+        *XADD(calls->kinds, calls->count, calls->capacity) =
+            (struct kind){span->name, stat_keep(stat, api), 0};
     calls->kinds[number].errors += span->error != 0;
     samples_add(&calls->samples, number, stat_duration(span));
 }
 
 static void take_error(struct call_tables *tables, const struct trace_span *span)
 {
-    size_t known = tables->error_numbers.count;
     uint32_t number = stat_number(&tables->error_numbers, (uint64_t)span->name << 32 | span->error);
-    if (number == known) {
-        tables->errors = xgrow(tables->errors, &tables->error_capacity, known + 1, sizeof *tables->errors);
-        tables->errors[number] = (struct error_count){span->name, span->error, 0};
-    }
+    if (number == tables->error_count)
+        *XADD(tables->errors, tables->error_count, tables->error_capacity) =
+            (struct error_count){span->name, span->error, 0};
     tables->errors[number].count++;
 }
 
@@ -108,7 +104,7 @@ static void add_calls(const struct stat *stat, struct stat_table *table, struct 
 
 static void add_errors(const struct stat *stat, struct stat_table *table, const struct call_tables *tables)
 {
-    for (size_t i = 0; i < tables->error_numbers.count; i++) {
+    for (size_t i = 0; i < tables->error_count; i++) {
         const struct error_count *error = &tables->errors[i];
         struct stat_value *row = stat_table_add(table);
         row[ERROR_NAME] = stat_text(trace_string(stat->trace, error->name));

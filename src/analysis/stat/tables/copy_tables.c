@@ -56,7 +56,7 @@ struct copies {
     struct int_map numbers;
     struct samples sizes, times;
     struct kind *kinds;
-    size_t capacity;
+    size_t count, capacity;
     uint64_t counts[SIZES][3]; /* copies, fills and allocations by size */
 };
 
@@ -171,23 +171,18 @@ static uint64_t bytes_of(const struct stat *stat, const struct trace_span *span)
     return stat_attr_int(stat, span, span->class == CLASS_FILL ? KEY_FILL_BYTES : KEY_COPY_BYTES, 0);
 }
 
-static struct stat_value text_or_missing(const char *text)
-{
-    return text ? stat_text(text) : (struct stat_value){.is_missing = true};
-}
-
 static void fill_peak(struct stat_table *table, struct stat_value *row, const struct kind *kind, double rate)
 {
     const struct peak *peak = &kind->peak;
     double share = peak->bytes_per_s > 0 ? rate / peak->bytes_per_s : 0;
     /* A rate above the peak means that the copy took an unknown link. */
-    if (kind->has_other_peaks || share <= 0 || share > 1) {
-        row[MOVE_PEAK_OF] = text_or_missing(peak->is_link ? "unknown" : NULL);
-        return;
+    if (!kind->has_other_peaks && share > 0 && share <= 1) {
+        row[MOVE_PEAK_SHARE] = stat_real(share);
+        row[MOVE_PEAK_OF] = stat_table_own(table, xstrdup(peak->name));
+        row[MOVE_PEAK_BYTES_PER_S] = stat_real(peak->bytes_per_s);
+    } else if (peak->is_link) {
+        row[MOVE_PEAK_OF] = stat_text("unknown");
     }
-    row[MOVE_PEAK_SHARE] = stat_real(share);
-    row[MOVE_PEAK_OF] = stat_table_own(table, xstrdup(peak->name));
-    row[MOVE_PEAK_BYTES_PER_S] = stat_real(peak->bytes_per_s);
 }
 
 static void fill_row(struct stat_table *table, const struct kind *kind, const struct spread *sizes,
@@ -196,8 +191,10 @@ static void fill_row(struct stat_table *table, const struct kind *kind, const st
     struct stat_value *row = stat_table_add(table);
     double rate = kind->total_ns ? (double)sizes->total * 1e9 / (double)kind->total_ns : 0;
     row[MOVE_KIND] = stat_text(kind->word);
-    row[MOVE_FROM] = text_or_missing(kind->from);
-    row[MOVE_TO] = text_or_missing(kind->to);
+    if (kind->from)
+        row[MOVE_FROM] = stat_text(kind->from);
+    if (kind->to)
+        row[MOVE_TO] = stat_text(kind->to);
     row[MOVE_COUNT] = stat_int(sizes->count);
     row[MOVE_BYTES] = stat_int(sizes->total);
     row[MOVE_TOTAL_NS] = stat_int(kind->total_ns);
@@ -212,27 +209,19 @@ static void fill_row(struct stat_table *table, const struct kind *kind, const st
     row[MOVE_MEDIAN_NS] = stat_int(times->median);
 }
 
-static struct kind kind_of(const struct stat *stat, const struct trace_span *span, const struct peak *peak)
-{
-    bool is_fill = span->class == CLASS_FILL;
-    const char *word = is_fill ? "fill" : stat_attr(stat, span, KEY_COPY_KIND);
-    return (struct kind){
-        .word = stat_keep(stat, word ? word : trace_string(stat->trace, span->name)),
-        .from = is_fill ? NULL : stat_keep(stat, stat_attr(stat, span, KEY_COPY_FROM)),
-        .to = stat_keep(stat, stat_attr(stat, span, is_fill ? KEY_FILL_KIND : KEY_COPY_TO)),
-        .peak = *peak,
-    };
-}
-
 static void take_move(struct copies *copies, const struct stat *stat, const struct trace_span *span)
 {
-    size_t known = copies->numbers.count;
     uint32_t number = stat_number(&copies->numbers, key_of(stat, span));
     struct peak peak = peak_of(stat, span);
-    if (number == known) {
-        copies->kinds = xgrow(copies->kinds, &copies->capacity, known + 1, sizeof *copies->kinds);
-        copies->kinds[number] = kind_of(stat, span, &peak);
-    }
+    bool is_fill = span->class == CLASS_FILL;
+    const char *word = is_fill ? "fill" : stat_attr(stat, span, KEY_COPY_KIND);
+    if (number == copies->count)
+        *XADD(copies->kinds, copies->count, copies->capacity) = (struct kind){
+            .word = stat_keep(stat, word ? word : trace_string(stat->trace, span->name)),
+            .from = is_fill ? NULL : stat_keep(stat, stat_attr(stat, span, KEY_COPY_FROM)),
+            .to = stat_keep(stat, stat_attr(stat, span, is_fill ? KEY_FILL_KIND : KEY_COPY_TO)),
+            .peak = peak,
+        };
     struct kind *kind = &copies->kinds[number];
     kind->has_other_peaks |=
         peak.bytes_per_s != kind->peak.bytes_per_s || strcmp(peak.name, kind->peak.name) != 0;

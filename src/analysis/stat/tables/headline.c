@@ -44,15 +44,20 @@ static void take_copy(const struct stat *stat, struct sums *sums, const struct t
     const char *from = stat_attr(stat, span, KEY_COPY_FROM), *to = stat_attr(stat, span, KEY_COPY_TO);
     uint64_t bytes = stat_attr_int(stat, span, KEY_COPY_BYTES, 0);
     bool is_pageable = stat_is(from, "pageable") || stat_is(to, "pageable");
+    sums->move_ns += stat_duration(span);
+    sums->moved_bytes += bytes;
     if (is_pageable || stat_is(from, "pinned") || stat_is(to, "pinned"))
         sums->host_bytes += bytes;
     if (is_pageable)
         sums->pageable_bytes += bytes;
 }
 
-static void take_work(const struct stat *stat, struct sums *sums, const struct trace_span *span)
+static void take(void *state, const struct stat *stat, const struct trace_span *span)
 {
-    if (span->class == CLASS_KERNEL) {
+    struct sums *sums = state;
+    if (span->class == CLASS_CALL) {
+        take_call(stat, sums, span);
+    } else if (span->class == CLASS_KERNEL) {
         struct stat_launch launch = stat_launch_of(stat, span);
         sums->kernels++;
         sums->kernel_ns += stat_duration(span);
@@ -60,21 +65,12 @@ static void take_work(const struct stat *stat, struct sums *sums, const struct t
             sums->occupied_ns += launch.occupancy * (double)stat_duration(span);
             sums->occupied_known_ns += stat_duration(span);
         }
-    } else if (span->class == CLASS_COPY || span->class == CLASS_FILL) {
+    } else if (span->class == CLASS_COPY) {
+        take_copy(stat, sums, span);
+    } else if (span->class == CLASS_FILL) {
         sums->move_ns += stat_duration(span);
-        if (span->class == CLASS_COPY)
-            take_copy(stat, sums, span);
-        sums->moved_bytes +=
-            stat_attr_int(stat, span, span->class == CLASS_FILL ? KEY_FILL_BYTES : KEY_COPY_BYTES, 0);
+        sums->moved_bytes += stat_attr_int(stat, span, KEY_FILL_BYTES, 0);
     }
-}
-
-static void take(void *state, const struct stat *stat, const struct trace_span *span)
-{
-    if (span->class == CLASS_CALL)
-        take_call(stat, state, span);
-    else
-        take_work(stat, state, span);
 }
 
 static void finish(void *state, const struct stat *stat, struct stat_report *report)

@@ -40,15 +40,6 @@ struct latency {
     uint64_t kernels, negative;
 };
 
-static void count_kernel(struct latency *latency, uint64_t delay_ns)
-{
-    size_t bucket = 0;
-    for (uint64_t us = delay_ns / 1000; us && bucket + 1 < BUCKETS; us /= 2)
-        bucket++;
-    latency->counts[bucket]++;
-    latency->kernels++;
-}
-
 static void take(void *state, const struct stat *stat, const struct trace_span *span)
 {
     struct latency *latency = state;
@@ -61,8 +52,13 @@ static void take(void *state, const struct stat *stat, const struct trace_span *
     uint64_t delay_ns = is_negative ? 0 : (uint64_t)told_ns;
     latency->negative += is_negative;
     samples_add(&latency->samples, span->class, delay_ns);
-    if (span->class == CLASS_KERNEL)
-        count_kernel(latency, delay_ns);
+    if (span->class != CLASS_KERNEL)
+        return;
+    size_t bucket = 0;
+    for (uint64_t us = delay_ns / 1000; us && bucket + 1 < BUCKETS; us /= 2)
+        bucket++;
+    latency->counts[bucket]++;
+    latency->kernels++;
 }
 
 static void add_histogram(struct stat_table *table, const struct latency *latency)

@@ -21,9 +21,8 @@ static uint32_t rank_of(struct rank_job *job, const struct stat *stat, const str
                                             SEMCONV_CUDA_PROCESS_WORLD_SIZE);
     ranks_set_world(job->ranks, rank, world ? (uint32_t)strtoul(world, NULL, 10) : 0);
     int_map_set(&job->rank_of, process, rank);
-    job->processes =
-        xgrow(job->processes, &job->process_capacity, job->process_count + 1, sizeof *job->processes);
-    job->processes[job->process_count++] = (struct rank_job_process){.process = process};
+    *XADD(job->processes, job->process_count, job->process_capacity) =
+        (struct rank_job_process){.process = process};
     return rank;
 }
 
@@ -38,12 +37,6 @@ static unsigned digit_of(char c)
     if (c >= '0' && c <= '9')
         return (unsigned)(c - '0');
     return (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (unsigned)((c | 0x20) - 'a' + 10) : 16;
-}
-
-static void fill_trace_id(uint8_t id[RANKS_ID_BYTES], const char *hex)
-{
-    for (size_t i = 0; i < RANKS_ID_BYTES && hex[2 * i]; i++)
-        id[i] = (uint8_t)(digit_of(hex[2 * i]) << 4 | digit_of(hex[2 * i + 1]));
 }
 
 /* Reads a collective's key. Only equality of keys matters. The agent writes 0x and 16 digits; other writers
@@ -71,20 +64,6 @@ static bool read_key(const char *text, uint64_t *key)
     return count > 0 && (!is_negative || is_decimal);
 }
 
-static enum ranks_step_kind kind_of(const char *word)
-{
-    if (stat_is(word, "evaluation"))
-        return RANKS_EVALUATION;
-    return stat_is(word, "checkpoint") ? RANKS_CHECKPOINT : RANKS_TRAIN;
-}
-
-static enum ranks_step_end end_of(const char *reason)
-{
-    if (!reason)
-        return RANKS_END_UNKNOWN;
-    return stat_is(reason, "step") ? RANKS_END_STEP : RANKS_END_CUT;
-}
-
 /* Takes the span of a rank's step. The step's own span, the parent of all ranks, has a number, too, but no
  * other values of the first rank, whose process sends it. */
 static void take_step(struct rank_job *job, const struct stat *stat, const struct trace_span *span)
@@ -96,13 +75,18 @@ static void take_step(struct rank_job *job, const struct stat *stat, const struc
                     stat_has(stat, span, KEY_END_REASON);
     if (rank == RANKS_NONE || (known != MAP_NONE && !has_more))
         return;
-    enum ranks_step_kind kind = kind_of(stat_attr(stat, span, KEY_STEP_KIND));
+    const char *word = stat_attr(stat, span, KEY_STEP_KIND), *reason = stat_attr(stat, span, KEY_END_REASON);
+    enum ranks_step_kind kind = stat_is(word, "evaluation")   ? RANKS_EVALUATION
+                                : stat_is(word, "checkpoint") ? RANKS_CHECKPOINT
+                                                              : RANKS_TRAIN;
     struct ranks_step step = {.number =
                                   ranks_step_number(stat_attr_int(stat, span, KEY_STEP_NUMBER, 0), kind),
                               .start_ns = span->start_ns,
                               .end_ns = span->end_ns,
                               .kind = kind,
-                              .end = end_of(stat_attr(stat, span, KEY_END_REASON)),
+                              .end = !reason                   ? RANKS_END_UNKNOWN
+                                     : stat_is(reason, "step") ? RANKS_END_STEP
+                                                               : RANKS_END_CUT,
                               .has_backlog = stat_has(stat, span, KEY_STEP_BACKLOG),
                               .backlog_ns = stat_attr_int(stat, span, KEY_STEP_BACKLOG, 0),
                               .is_partial = stat_attr_int(stat, span, KEY_STEP_LEFT_OUT, 0) > 0,
@@ -110,24 +94,14 @@ static void take_step(struct rank_job *job, const struct stat *stat, const struc
                               .compute_ns = stat_attr_int(stat, span, KEY_STEP_COMPUTE, 0),
                               .exposed_ns = stat_attr_int(stat, span, KEY_STEP_EXPOSED, 0),
                               .copies_ns = stat_attr_int(stat, span, KEY_STEP_COPY, 0)};
-    fill_trace_id(step.trace_id, trace_id_text(stat->trace, span->trace));
+    const char *hex = trace_id_text(stat->trace, span->trace);
+    for (size_t i = 0; i < RANKS_ID_BYTES && hex[2 * i]; i++)
+        step.trace_id[i] = (uint8_t)(digit_of(hex[2 * i]) << 4 | digit_of(hex[2 * i + 1]));
     ranks_add_step(job->ranks, rank, &step);
     if (known != MAP_NONE)
         return;
-    job->steps = xgrow(job->steps, &job->step_capacity, job->step_count + 1, sizeof *job->steps);
-    job->steps[job->step_count] = (struct rank_job_step){rank, step.number};
-    int_map_set(&job->step_of, step_key(stat, span), (uint32_t)job->step_count++);
-}
-
-/* Whether the collective can be matched between ranks. Without a key, for example if only the kernel's name
- * is known, nothing connects the ranks. Sends and receives of one kernel match if they are one send, one
- * receive, or one of each with the same peer. */
-static bool is_matchable(const struct stat *stat, const struct trace_span *span,
-                         enum ranks_operation operation)
-{
-    return stat_has(stat, span, KEY_COLLECTIVE_KEY) &&
-           (!ranks_is_p2p(operation) || (stat_has(stat, span, KEY_COLLECTIVE_PEER) &&
-                                         stat_attr_int(stat, span, KEY_COLLECTIVE_GROUPED, 1) <= 2));
+    int_map_set(&job->step_of, step_key(stat, span), (uint32_t)job->step_count);
+    *XADD(job->steps, job->step_count, job->step_capacity) = (struct rank_job_step){rank, step.number};
 }
 
 /* Takes a collective. For send and recv, two ranks take part, although the communicator has more. */
@@ -136,34 +110,28 @@ static void take_collective(struct rank_job *job, const struct stat *stat, const
 {
     const char *word = stat_attr(stat, span, KEY_COLLECTIVE_OPERATION);
     enum ranks_operation operation = word ? ranks_operation_of(word) : RANKS_OTHER;
-    if (!is_matchable(stat, span, operation)) {
-        ranks_add_work(job->ranks, step->rank, step->number, RANKS_COMMUNICATION, span->start_ns,
-                       span->end_ns);
-        return;
-    }
+    bool is_p2p = ranks_is_p2p(operation);
+    /* Without a key, for example if only the kernel's name is known, nothing connects the ranks. Sends and
+     * receives of one kernel match if they are one send, one receive, or one of each with the same peer. */
+    bool is_matchable = stat_has(stat, span, KEY_COLLECTIVE_KEY) &&
+                        (!is_p2p || (stat_has(stat, span, KEY_COLLECTIVE_PEER) &&
+                                     stat_attr_int(stat, span, KEY_COLLECTIVE_GROUPED, 1) <= 2));
     struct ranks_collective collective = {
         .operation = operation,
-        .participants =
-            ranks_is_p2p(operation) ? 2 : (uint32_t)stat_attr_int(stat, span, KEY_COLLECTIVE_RANKS, 0),
+        .participants = is_p2p ? 2 : (uint32_t)stat_attr_int(stat, span, KEY_COLLECTIVE_RANKS, 0),
         .bytes = stat_attr_int(stat, span, KEY_COLLECTIVE_BYTES, 0),
         .step = step->number,
         .start_ns = span->start_ns,
         .end_ns = span->end_ns,
     };
-    if (read_key(stat_attr(stat, span, KEY_COLLECTIVE_KEY), &collective.key) &&
+    if (is_matchable && read_key(stat_attr(stat, span, KEY_COLLECTIVE_KEY), &collective.key) &&
         read_key(stat_attr(stat, span, KEY_COLLECTIVE_COMMUNICATOR), &collective.communicator)) {
         ranks_add_collective(job->ranks, step->rank, &collective);
         return;
     }
-    ranks_add_unreadable(job->ranks);
+    if (is_matchable)
+        ranks_add_unreadable(job->ranks);
     ranks_add_work(job->ranks, step->rank, step->number, RANKS_COMMUNICATION, span->start_ns, span->end_ns);
-}
-
-static bool is_of_nccl(const struct stat *stat, const struct trace_span *kernel)
-{
-    const char *name = stat_kernel_name(stat, kernel);
-    return name &&
-           (!strncmp(name, "nccl", 4) || strstr(name, "cross_device_reduce") || strstr(name, "deep_ep::"));
 }
 
 static void learn_gpu(struct rank_job *job, const struct stat *stat, const struct trace_span *work,
@@ -184,10 +152,11 @@ static void take_work(struct rank_job *job, const struct stat *stat, const struc
                       const struct rank_job_step *step)
 {
     enum ranks_category category = RANKS_COMPUTE;
+    const char *name = stat_kernel_name(stat, span);
     learn_gpu(job, stat, span, step->rank);
     if (span->class == CLASS_COPY || span->class == CLASS_FILL)
         category = RANKS_COPY;
-    else if (is_of_nccl(stat, span))
+    else if (!strncmp(name, "nccl", 4) || strstr(name, "cross_device_reduce") || strstr(name, "deep_ep::"))
         category = RANKS_COMMUNICATION;
     ranks_add_work(job->ranks, step->rank, step->number, category, span->start_ns, span->end_ns);
 }

@@ -4,10 +4,10 @@
 
 #include "analysis/stat/base/places.h"
 #include "analysis/stat/tables/rank_job.h"
+#include "cli/util/sort.h"
 #include "cli/util/text.h"
 #include "cli/util/xalloc.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define STEP_COLUMNS(X)                                                                                      \
@@ -120,42 +120,32 @@ static void add_collectives(const struct rank_job *job, const struct stat *stat,
     X(RANK_DELAY_NS, "delay_ns", "delay", STAT_NS)
 STAT_COLUMNS_OF(rank_columns, RANK_COLUMNS);
 
-/* Returns a text about the data that the analysis could not use; "": there are none. */
-static char *describe_losses(const struct ranks_losses *lost)
+/* Adds sentences about the data that the analysis could not use. */
+static void add_losses(struct text *note, const struct ranks_losses *lost)
 {
-    uint64_t beyond =
-        lost->ranks + lost->steps + lost->classes + lost->lateness + lost->host_pairs + lost->speeds;
-    struct text note = {0};
-    if (lost->incomplete)
-        text_add_format(&note, " %llu collectives are not used, because spans of some ranks are missing.",
-                        (unsigned long long)lost->incomplete);
-    if (lost->ambiguous)
-        text_add_format(&note, " %llu collectives are not used, because a rank has two spans with their key.",
-                        (unsigned long long)lost->ambiguous);
-    if (lost->unreadable)
-        text_add_format(&note,
-                        " %llu collectives are not used, because their key or communicator cannot be read.",
-                        (unsigned long long)lost->unreadable);
-    if (lost->repeated)
-        text_add_format(&note, " %llu steps of ranks are there more than once.",
-                        (unsigned long long)lost->repeated);
-    if (lost->unsorted)
-        text_add_format(&note, " %llu pieces of GPU work came too late to be used.",
-                        (unsigned long long)lost->unsorted);
-    if (beyond)
-        text_add_format(&note, " %llu ranks, steps or kinds of collectives are beyond the limits.",
-                        (unsigned long long)beyond);
-    return note.data ? note.data : xcalloc(1, 1);
+    const struct {
+        uint64_t count;
+        const char *text;
+    } losses[] = {
+        {lost->incomplete, "collectives are not used, because spans of some ranks are missing"},
+        {lost->ambiguous, "collectives are not used, because a rank has two spans with their key"},
+        {lost->unreadable, "collectives are not used, because their key or communicator cannot be read"},
+        {lost->repeated, "steps of ranks are there more than once"},
+        {lost->unsorted, "pieces of GPU work came too late to be used"},
+        {lost->ranks + lost->steps + lost->classes + lost->lateness + lost->host_pairs + lost->speeds,
+         "ranks, steps or kinds of collectives are beyond the limits"},
+    };
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
+        if (losses[i].count)
+            text_add_format(note, " %llu %s.", (unsigned long long)losses[i].count, losses[i].text);
 }
 
 static int compare_numbers(const void *a, const void *b)
 {
     const struct ranks_rank_row *x = a, *y = b;
-    if (x->job != y->job)
-        return x->job < y->job ? -1 : 1;
-    if (x->number != y->number)
-        return x->number < y->number ? -1 : 1;
-    return x->rank < y->rank ? -1 : x->rank > y->rank;
+    int order = ORDER(x->job, y->job);
+    order = order ? order : ORDER(x->number, y->number);
+    return order ? order : ORDER(x->rank, y->rank);
 }
 
 /* Adds the table of ranks, by number, because findings name the late ones. */
@@ -187,9 +177,10 @@ static void add_ranks(const struct rank_job *job, const struct stat *stat, struc
         row[RANK_PEERS_NS] = stat_int((uint64_t)from->peers_own_ns);
         row[RANK_DELAY_NS] = (struct stat_value){.i = (int64_t)from->delay_ns};
     }
-    char *losses = describe_losses(&found->losses);
-    table->note = stat_table_own(table, xasprintf("%s%s", table->note, losses)).text;
-    free(losses);
+    struct text note = {0};
+    text_add(&note, table->note);
+    add_losses(&note, &found->losses);
+    table->note = stat_table_own(table, note.data).text;
 }
 
 #define CLOCK_COLUMNS(X)                                                                                     \
@@ -236,14 +227,6 @@ static void add_clocks(const struct stat *stat, struct stat_report *report, cons
     X(FIND_ADVICE, "advice", "action", STAT_TEXT)
 STAT_COLUMNS_OF(finding_columns, FINDING_COLUMNS);
 
-static char *hex_text(const uint8_t id[RANKS_ID_BYTES])
-{
-    char *text = xcalloc(2 * RANKS_ID_BYTES + 1, 1);
-    for (size_t i = 0; i < RANKS_ID_BYTES; i++)
-        snprintf(text + 2 * i, 3, "%02x", id[i]);
-    return text;
-}
-
 static void add_findings(struct stat_report *report, const struct ranks_report *found)
 {
     struct stat_table *table = STAT_ADD_TABLE(report, "rank_findings", "Findings across ranks",
@@ -260,9 +243,12 @@ static void add_findings(struct stat_report *report, const struct ranks_report *
             row[FIND_SAVING_NS] = stat_int((uint64_t)from->saving_ns);
             row[FIND_SHARE] = stat_real(from->saving_share);
             row[FIND_STEP] = stat_int(from->step);
-            row[FIND_TRACE] = stat_table_own(table, hex_text(from->trace_id));
+            struct text id = {0};
+            for (size_t b = 0; b < RANKS_ID_BYTES; b++)
+                text_add_format(&id, "%02x", from->trace_id[b]);
+            row[FIND_TRACE] = stat_table_own(table, id.data);
         }
-        row[FIND_EVIDENCE] = stat_table_own(table, xasprintf("%s", from->evidence));
+        row[FIND_EVIDENCE] = stat_table_own(table, xstrdup(from->evidence));
         row[FIND_ADVICE] = stat_text(from->advice);
     }
 }
