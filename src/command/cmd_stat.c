@@ -303,7 +303,7 @@ static int print(struct command_line *line, struct stat_stream *stream, const st
 {
     struct stat_report report;
     resolve_code(line, stream);
-    stat_stream_report(stream, line->top, &report);
+    stat_stream_report(stream, line->top, line->sort, &report);
     enum stat_by by = (enum stat_by)line->by;
     int status = line->tables && !keep_only(&report, line->tables, by) ? EXIT_USAGE : EXIT_OK;
     if (line->only_findings)
@@ -355,9 +355,7 @@ static int read_and_print(struct command_line *line)
     }
     if (line->align_clocks && clock_offsets_read(&input, &reading.offsets, &err) != STATUS_OK)
         return complain(&err);
-    reading.stream = stat_stream_create((enum stat_by)line->by);
-    stat_stream_set_code_by(reading.stream, line->code_by);
-    stat_stream_set_sort(reading.stream, line->sort);
+    reading.stream = stat_stream_create((enum stat_by)line->by, line->code_by);
     enum status status = trace_read(&input, &trace, take_segment, &reading, &facts, &err);
     int result = status == STATUS_OK ? print(line, reading.stream, &facts) : complain(&err);
     if (reading.offsets)

@@ -32,13 +32,13 @@ int main(int argc, char **argv)
     struct trace trace;
     struct stat_report report;
     struct stat_style style = {.format = STAT_FORMAT_JSON};
-    struct stat_stream *stream = stat_stream_create(STAT_BY_NOTHING);
+    struct stat_stream *stream = stat_stream_create(STAT_BY_NOTHING, STAT_CODE_BY_LINE);
     enum status status = trace_read(&input, &trace, take, stream, &facts, &err);
     if (status != STATUS_OK) {
         fprintf(stderr, "%s\n", err.text);
         return 1;
     }
-    stat_stream_report(stream, 0, &report);
+    stat_stream_report(stream, 0, NULL, &report);
     stat_print(stdout, &report, &style);
     fprintf(stderr, "%zu %zu\n", facts.segments, facts.joins_missed);
     stat_report_deinit(&report);

@@ -86,7 +86,7 @@ static void print(struct cutter *cutter)
 {
     struct stat_report report;
     struct stat_style style = {.format = STAT_FORMAT_JSON};
-    stat_stream_report(cutter->stream, 0, &report);
+    stat_stream_report(cutter->stream, 0, NULL, &report);
     stat_print(stdout, &report, &style);
     stat_report_deinit(&report);
     stat_stream_destroy(cutter->stream);
@@ -161,7 +161,7 @@ int main(int argc, char **argv)
     if (*word && by_of(word) == STAT_BY_COUNT)
         cutter.run = run_set_begin();
     else
-        cutter.stream = stat_stream_create(by_of(word));
+        cutter.stream = stat_stream_create(by_of(word), STAT_CODE_BY_LINE);
     enum status status = trace_read(&input, &trace, take, &cutter, &facts, &err);
     trace_deinit(&trace);
     if (status != STATUS_OK)

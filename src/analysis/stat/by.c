@@ -128,24 +128,18 @@ static uint32_t by_request(const struct stat *stat, const struct trace_span *spa
     return span->trace;
 }
 
-/* Returns the name of a step, such as "48" or "48 (evaluation)". */
-static const char *step_name(const struct stat *stat, const struct trace_span *span, uint64_t number)
+/* Learns the step of a span's trace, with its name, such as "48" or "48 (evaluation)". Several traces may
+ * belong to one step: each rank has its own if the job has no identity. */
+static void learn_step(struct stat_views *views, const struct stat *stat, const struct trace_span *span)
 {
     const char *kind = stat_attr(stat, span, KEY_STEP_KIND);
     bool is_usual = !kind || stat_is(kind, "train");
-    return keep_and_free(stat, xasprintf("%llu%s%s%s", (unsigned long long)number, is_usual ? "" : " (",
-                                         is_usual ? "" : kind, is_usual ? "" : ")"));
-}
-
-/* Learns the step of a span's trace. Several traces may belong to one step: each rank has its own if the job
- * has no identity. */
-static void learn_step(struct stat_views *views, const struct stat *stat, const struct trace_span *span)
-{
-    const char *name = step_name(stat, span, stat_attr_int(stat, span, KEY_STEP_NUMBER, 0));
+    unsigned long long number = stat_attr_int(stat, span, KEY_STEP_NUMBER, 0);
+    const char *name =
+        keep_and_free(stat, is_usual ? xasprintf("%llu", number) : xasprintf("%llu (%s)", number, kind));
     uint32_t place = stat_number(&views->step_places, (uint64_t)(uintptr_t)name);
-    if (place == views->step_count) {
+    if (place == views->step_count)
         *XADD(views->steps, views->step_count, views->step_capacity) = name;
-    }
     int_map_set(&views->steps_of, span->trace, place);
 }
 
@@ -437,19 +431,6 @@ static void copy_spans(struct stat_views *views, const struct trace *trace, uint
     free(next);
 }
 
-/* Passes a segment to a group, also one without spans in it: its processes may have ended, so that its tables
- * can free memory. */
-static void take_view(struct view *view, const struct stat *stat, struct trace_span *spans, size_t count)
-{
-    struct trace segment = *stat->trace;
-    segment.spans = spans;
-    segment.span_count = count;
-    stat_take(&view->stat, &segment);
-    view->stat.now_ns = stat->now_ns;
-    stat_tables_take(view->tables, &view->stat);
-    view->stat.trace = stat->trace;
-}
-
 static void leave_out(struct stat_views *views, const struct stat *stat)
 {
     struct ordered *order = sort_groups(views, stat, false);
@@ -481,8 +462,17 @@ void stat_views_take(struct stat_views *views, const struct stat *stat)
     copy_spans(views, trace, firsts);
     for (size_t i = 0; i < views->count; i++) {
         struct view *view = &views->list[i];
-        if (firsts[i + 1] > firsts[i] || !view->stat.is_part)
-            take_view(view, stat, views->spans + firsts[i], firsts[i + 1] - firsts[i]);
+        struct trace segment = *trace;
+        segment.spans = views->spans + firsts[i];
+        segment.span_count = firsts[i + 1] - firsts[i];
+        if (!segment.span_count && view->stat.is_part)
+            continue;
+        /* A group without spans takes the segment, too: its processes may have ended, so that its tables can
+         * free memory. */
+        stat_take(&view->stat, &segment);
+        view->stat.now_ns = stat->now_ns;
+        stat_tables_take(view->tables, &view->stat);
+        view->stat.trace = trace;
     }
     free(firsts);
     if (views->count > GROUPS_MAX)
@@ -490,16 +480,6 @@ void stat_views_take(struct stat_views *views, const struct stat *stat)
 }
 
 /* --- the report --- */
-
-static struct stat_table with_group(const struct stat_table *of, enum stat_by by)
-{
-    struct stat_table table = stat_table_of(of->key, of->title, of->note, NULL, of->column_count + 1);
-    table.own_columns = xcalloc(table.column_count, sizeof *table.own_columns);
-    table.own_columns[0] = (struct stat_column){"group", stat_by_name(by), STAT_TEXT};
-    memcpy(table.own_columns + 1, of->columns, of->column_count * sizeof *of->columns);
-    table.columns = table.own_columns;
-    return table;
-}
 
 static void append_rows(struct stat_table *to, const struct stat_table *of, const char *group)
 {
@@ -521,7 +501,12 @@ static struct stat_table *joined(struct stat_report *report, const struct stat_t
     for (size_t i = 0; i < report->count; i++)
         if (!strcmp(report->tables[i].key, of->key))
             return &report->tables[i];
-    return stat_report_add(report, with_group(of, by));
+    struct stat_table table = stat_table_of(of->key, of->title, of->note, NULL, of->column_count + 1);
+    table.own_columns = xcalloc(table.column_count, sizeof *table.own_columns);
+    table.own_columns[0] = (struct stat_column){"group", stat_by_name(by), STAT_TEXT};
+    memcpy(table.own_columns + 1, of->columns, of->column_count * sizeof *of->columns);
+    table.columns = table.own_columns;
+    return stat_report_add(report, table);
 }
 
 /* Whether --sort orders the groups, because the table has one row for each group. */

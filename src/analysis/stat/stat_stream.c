@@ -12,13 +12,13 @@ struct stat_stream {
     struct stat_tables *tables; /* NULL: there are groups, or the report is made */
     struct stat_views *views;   /* NULL: there are no groups, or the report is made */
     struct trace nothing;       /* the segment of an empty input */
-    const char *sort;           /* column to sort by; NULL: none */
 };
 
-struct stat_stream *stat_stream_create(enum stat_by by)
+struct stat_stream *stat_stream_create(enum stat_by by, enum stat_code_by code_by)
 {
     struct stat_stream *stream = xcalloc(1, sizeof *stream);
     stat_init(&stream->stat);
+    stream->stat.code_by = code_by;
     trace_init(&stream->nothing);
     stat_learn(&stream->stat, &stream->nothing);
     if (by == STAT_BY_NOTHING)
@@ -26,16 +26,6 @@ struct stat_stream *stat_stream_create(enum stat_by by)
     else
         stream->views = stat_views_create(by);
     return stream;
-}
-
-void stat_stream_set_code_by(struct stat_stream *stream, enum stat_code_by code_by)
-{
-    stream->stat.code_by = code_by;
-}
-
-void stat_stream_set_sort(struct stat_stream *stream, const char *column)
-{
-    stream->sort = column;
 }
 
 void stat_stream_resolve_code(struct stat_stream *stream, struct inductor *inductor)
@@ -59,15 +49,15 @@ void stat_stream_take(struct stat_stream *stream, const struct trace *segment)
         stat_views_take(stream->views, stat);
 }
 
-void stat_stream_report(struct stat_stream *stream, size_t top, struct stat_report *report)
+void stat_stream_report(struct stat_stream *stream, size_t top, const char *sort, struct stat_report *report)
 {
     *report = (struct stat_report){.count = 0};
     if (stream->tables) {
         stat_tables_finish(stream->tables, &stream->stat, report);
-        stat_report_sort(report, stream->sort);
+        stat_report_sort(report, sort);
     }
     if (stream->views)
-        stat_views_finish(stream->views, &stream->stat, top, stream->sort, report);
+        stat_views_finish(stream->views, &stream->stat, top, sort, report);
     stream->tables = NULL;
     stream->views = NULL;
 }
@@ -80,7 +70,7 @@ uint64_t stat_stream_lost(const struct stat_stream *stream)
 void stat_stream_destroy(struct stat_stream *stream)
 {
     struct stat_report unwanted;
-    stat_stream_report(stream, 0, &unwanted);
+    stat_stream_report(stream, 0, NULL, &unwanted);
     stat_report_deinit(&unwanted);
     stat_deinit(&stream->stat);
     trace_deinit(&stream->nothing);

@@ -5,19 +5,17 @@
 
 struct stat_stream;
 
-struct stat_stream *stat_stream_create(enum stat_by by);
-/* Sets the rows of the table of code. Call it before the first segment. */
-void stat_stream_set_code_by(struct stat_stream *stream, enum stat_code_by code_by);
-/* Sets the column of numbers by which each table that has it is sorted; NULL: tables keep their own order. */
-void stat_stream_set_sort(struct stat_stream *stream, const char *column);
+/* `code_by`: the rows of the table of code. */
+struct stat_stream *stat_stream_create(enum stat_by by, enum stat_code_by code_by);
 void stat_stream_take(struct stat_stream *stream, const struct trace *segment);
 /* Resolves places in the code, as code_book_resolve(). Call it after the last segment. */
 struct inductor;
 void stat_stream_resolve_code(struct stat_stream *stream, struct inductor *inductor);
 /* Fills the report. Call it once, after the last segment, which must still exist: its names become part of
- * the report. With groups, keeps the first `top` rows and groups of each table (0: all). Without any segment,
- * the report is that of an empty trace. */
-void stat_stream_report(struct stat_stream *stream, size_t top, struct stat_report *report);
+ * the report. Each table that has the column of numbers `sort` is sorted by it (NULL: none). With groups,
+ * keeps the first `top` rows and groups of each table (0: all). Without any segment, the report is that of an
+ * empty trace. */
+void stat_stream_report(struct stat_stream *stream, size_t top, const char *sort, struct stat_report *report);
 /* Returns the number of spans that the traced processes lost. */
 uint64_t stat_stream_lost(const struct stat_stream *stream);
 /* Frees the stream. Free the report first, which borrows its texts. */

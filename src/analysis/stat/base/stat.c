@@ -12,7 +12,8 @@
 
 /* The names of the attributes, in the order of enum stat_key. */
 #define STAT_KEY_NAME(id, name) name,
-const char *const stat_wanted[] = {STAT_KEYS(STAT_KEY_NAME) GPU_COUNTER_PREFIX "*", NULL};
+static const char all_counters[] = GPU_COUNTER_PREFIX "*";
+const char *const stat_wanted[] = {STAT_KEYS(STAT_KEY_NAME) all_counters, NULL};
 
 /* Names and texts that all groups of a report share. */
 struct stat_words {
@@ -139,35 +140,24 @@ void stat_fill_spread(struct stat_value *cells, const struct spread *spread)
 
 uint64_t stat_product(const char *list)
 {
-    uint64_t product = 1, factor = 0;
+    uint64_t product = 1;
     if (!list)
         return 0;
-    for (const char *at = strchr(list, '['); at && *at && *at != ']';) {
-        factor = 0;
-        at += 1 + strspn(at + 1, " ");
-        for (; *at >= '0' && *at <= '9'; at++)
-            factor = factor * 10 + (uint64_t)(*at - '0');
-        at += strcspn(at, ",]");
-        product *= factor;
-    }
+    for (char *at = strchr(list, '['); at && *at && *at != ']'; at += strcspn(at, ",]"))
+        product *= strtoull(at + 1, &at, 10);
     return product;
-}
-
-static uint32_t learn_call(const struct stat *stat, const char *name)
-{
-    uint32_t group = int_map_get(&stat->words->groups_of_names, hash_text(HASH_START, name));
-    if (group == MAP_NONE)
-        group = CALL_GROUP_OTHER;
-    bool submits = group == CALL_GROUP_LAUNCH || group == CALL_GROUP_COPY || group == CALL_GROUP_FILL;
-    bool waits = step_host_waits(group, name);
-    return group << 3 | (uint32_t)submits << 2 | (uint32_t)waits << 1 | (strstr(name, "Async") != NULL);
 }
 
 struct stat_call stat_call_of(const struct stat *stat, const struct trace_span *span)
 {
     uint32_t packed = int_map_get(&stat->words->calls, span->name);
     if (packed == MAP_NONE) {
-        packed = learn_call(stat, trace_string(stat->trace, span->name));
+        const char *name = trace_string(stat->trace, span->name);
+        uint32_t group = int_map_get(&stat->words->groups_of_names, hash_text(HASH_START, name));
+        group = group == MAP_NONE ? CALL_GROUP_OTHER : group;
+        bool submits = group == CALL_GROUP_LAUNCH || group == CALL_GROUP_COPY || group == CALL_GROUP_FILL;
+        bool waits = step_host_waits(group, name), is_async = strstr(name, "Async") != NULL;
+        packed = group << 3 | (uint32_t)submits << 2 | (uint32_t)waits << 1 | is_async;
         int_map_set(&stat->words->calls, span->name, packed);
     }
     return (struct stat_call){.group = (enum call_group)(packed >> 3),

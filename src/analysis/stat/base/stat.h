@@ -101,9 +101,7 @@
 
 enum stat_key {
 #define STAT_KEY_ID(id, name) id,
-    STAT_KEYS(STAT_KEY_ID)
-#undef STAT_KEY_ID
-        KEY_COUNT
+    STAT_KEYS(STAT_KEY_ID) KEY_COUNT
 };
 
 struct places;

@@ -364,15 +364,6 @@ static void take(void *state, struct survey *survey, const struct trace_span *wo
         count_return(copies, survey, &copy);
 }
 
-static void offer(struct copies *copies, struct findings *findings)
-{
-    settle_slow(copies, findings->survey->stat);
-    findings_offer(findings, FINDING_SYNC_COPIES, &copies->waiting, REPEATED_MIN, waiting_evidence, NULL);
-    findings_offer(findings, FINDING_PAGEABLE, &copies->pageable, 1, pageable_evidence, copies);
-    findings_offer(findings, FINDING_TINY_COPIES, &copies->tiny, TINY_COPY_RUNS, tiny_evidence, NULL);
-    findings_offer(findings, FINDING_ROUND_TRIPS, &copies->trips, REPEATED_MIN, trip_evidence, NULL);
-}
-
 static void finish(void *state, struct findings *findings)
 {
     struct copies *copies = state;
@@ -383,14 +374,14 @@ static void finish(void *state, struct findings *findings)
         free(row->idle);
     }
     if (findings)
-        offer(copies, findings);
+        settle_slow(copies, findings->survey->stat);
+    findings_offer(findings, FINDING_SYNC_COPIES, &copies->waiting, REPEATED_MIN, waiting_evidence, NULL);
+    findings_offer(findings, FINDING_PAGEABLE, &copies->pageable, 1, pageable_evidence, copies);
+    findings_offer(findings, FINDING_TINY_COPIES, &copies->tiny, TINY_COPY_RUNS, tiny_evidence, NULL);
+    findings_offer(findings, FINDING_ROUND_TRIPS, &copies->trips, REPEATED_MIN, trip_evidence, NULL);
     samples_deinit(&copies->pinned);
     int_map_deinit(&copies->links);
     int_map_deinit(&copies->arrivals);
-    tallies_deinit(&copies->waiting);
-    tallies_deinit(&copies->pageable);
-    tallies_deinit(&copies->tiny);
-    tallies_deinit(&copies->trips);
     paged_deinit(&copies->rows);
     free(copies->arrived);
     free(copies->slow);

@@ -87,9 +87,12 @@ static uint64_t busy_before(const struct survey *survey, uint32_t resource, uint
     return intervals_covered(&survey_device(survey, resource)->busy, time_ns);
 }
 
-static void add_step(struct candidates *candidates, const struct survey *survey,
-                     const struct trace_span *call, const struct trace_span *work)
+static void take(void *state, struct survey *survey, const struct trace_span *call)
 {
+    struct candidates *candidates = state;
+    const struct trace_span *work;
+    if (call->class != CLASS_CALL || call->thread == TRACE_NONE || !is_step(survey, call, &work))
+        return;
     struct sequence *sequence = paged_at(&candidates->sequences, call->thread, sizeof *sequence);
     candidates->count += !sequence->is_counted;
     sequence->is_counted = true;
@@ -195,14 +198,6 @@ static void search(struct candidates *candidates, const struct survey *survey, s
     memmove(sequence->tokens, sequence->tokens + count, sequence->count * sizeof *sequence->tokens);
 }
 
-static void take(void *state, struct survey *survey, const struct trace_span *call)
-{
-    const struct trace_span *work;
-    if (call->class != CLASS_CALL || call->thread == TRACE_NONE || !is_step(survey, call, &work))
-        return;
-    add_step(state, survey, call, work);
-}
-
 /* Looks up how long the GPUs were busy before the work of steps, which is known once it has started. */
 static void settle(struct sequence *sequence, const struct survey *survey)
 {
@@ -268,11 +263,9 @@ static void finish(void *state, struct findings *findings)
         }
         free_arrays(sequence);
     }
-    if (findings)
-        findings_offer(findings, FINDING_GRAPH_CANDIDATE, &candidates->tallies, GRAPH_TIMES_MIN, evidence_of,
-                       NULL);
+    findings_offer(findings, FINDING_GRAPH_CANDIDATE, &candidates->tallies, GRAPH_TIMES_MIN, evidence_of,
+                   NULL);
     paged_deinit(&candidates->sequences);
-    tallies_deinit(&candidates->tallies);
     int_map_deinit(&candidates->words);
 }
 

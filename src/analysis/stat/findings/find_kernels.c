@@ -149,9 +149,7 @@ static void take_low(void *state, struct survey *survey, const struct trace_span
 static void finish_low(void *state, struct findings *findings)
 {
     struct low *low = state;
-    if (findings)
-        findings_offer(findings, FINDING_OCCUPANCY, &low->tallies, 1, low_evidence, low);
-    tallies_deinit(&low->tallies);
+    findings_offer(findings, FINDING_OCCUPANCY, &low->tallies, 1, low_evidence, low);
     int_map_deinit(&low->libraries);
     free(low->uses);
 }
@@ -241,10 +239,8 @@ static void end_serialized(void *state, struct survey *survey)
 static void finish_serialized(void *state, struct findings *findings)
 {
     struct serialized *serialized = state;
-    if (findings)
-        findings_offer(findings, FINDING_SERIALIZED, &serialized->tallies, REPEATED_MIN, serialized_evidence,
-                       NULL);
-    tallies_deinit(&serialized->tallies);
+    findings_offer(findings, FINDING_SERIALIZED, &serialized->tallies, REPEATED_MIN, serialized_evidence,
+                   NULL);
     paged_deinit(&serialized->streams);
 }
 

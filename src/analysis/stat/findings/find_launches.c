@@ -118,9 +118,7 @@ static void finish_phases(void *state, struct findings *findings)
     struct phase *phase;
     for (size_t i = 0; findings && (phase = paged_next(&phases->devices, &i, sizeof *phase)); i++)
         end_window(phases, findings->survey, &phase->window, (uint32_t)i, phase->busy_until_ns);
-    if (findings)
-        findings_offer(findings, FINDING_LAUNCH_BOUND, &phases->tallies, 0, phase_evidence, phases);
-    tallies_deinit(&phases->tallies);
+    findings_offer(findings, FINDING_LAUNCH_BOUND, &phases->tallies, 0, phase_evidence, phases);
     tallies_deinit(&phases->hosts);
     paged_deinit(&phases->devices);
 }
@@ -192,10 +190,7 @@ static char *tiny_evidence(const struct survey *survey, const struct tally *tall
 static void finish_tiny(void *state, struct findings *findings)
 {
     struct tiny *tiny = state;
-    if (findings)
-        findings_offer(findings, FINDING_TINY_LAUNCHES, &tiny->tallies, TINY_KERNEL_RUNS, tiny_evidence,
-                       NULL);
-    tallies_deinit(&tiny->tallies);
+    findings_offer(findings, FINDING_TINY_LAUNCHES, &tiny->tallies, TINY_KERNEL_RUNS, tiny_evidence, NULL);
     paged_deinit(&tiny->counted_until_ns);
     int_map_deinit(&tiny->steps);
 }

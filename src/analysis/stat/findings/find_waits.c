@@ -103,12 +103,8 @@ static char *between_evidence(const struct survey *survey, const struct tally *t
 static void finish(void *state, struct findings *findings)
 {
     struct waits *waits = state;
-    if (findings) {
-        findings_offer(findings, FINDING_SYNC_NOTHING, &waits->nothing, REPEATED_MIN, nothing_evidence, NULL);
-        findings_offer(findings, FINDING_SYNC_BETWEEN, &waits->between, REPEATED_MIN, between_evidence, NULL);
-    }
-    tallies_deinit(&waits->nothing);
-    tallies_deinit(&waits->between);
+    findings_offer(findings, FINDING_SYNC_NOTHING, &waits->nothing, REPEATED_MIN, nothing_evidence, NULL);
+    findings_offer(findings, FINDING_SYNC_BETWEEN, &waits->between, REPEATED_MIN, between_evidence, NULL);
     paged_deinit(&waits->workers);
     paged_deinit(&waits->counted_until_ns);
 }

@@ -22,78 +22,55 @@ static uint64_t base_ns_of(const struct findings *findings, const struct finding
     return finding->base_ns ? finding->base_ns : process->end_ns - process->start_ns - process->paused_ns;
 }
 
-/* A place in the program of a tally, with the number of its matches. */
-struct tally_place {
-    uint32_t tally, place;
-    uint64_t count;
-};
-
-static int compare_places(const void *a, const void *b)
+/* Adds the place that most of the tally's matches come from, if any is known. Several stacks can have one
+ * place. */
+static void name_place(const struct stat *stat, const struct tallies *tallies, uint32_t tally,
+                       struct finding *finding)
 {
-    const struct tally_place *x = a, *y = b;
-    int order = ORDER(x->tally, y->tally);
-    return order ? order : ORDER(x->place, y->place);
-}
-
-/* Returns the places of all tallies, sorted by tally. Several stacks can have one place. The caller frees the
- * list. */
-static struct tally_place *find_places(const struct stat *stat, const struct tallies *tallies, size_t *count)
-{
-    size_t origins = tallies->origin_numbers.count, kept = 0;
-    struct tally_place *list = xcalloc(origins + 1, sizeof *list);
-    for (size_t i = 0; i < origins; i++) {
+    struct int_map counts = {0}; /* place → its matches */
+    const struct int_map_entry *most = NULL;
+    uint64_t known = 0;
+    for (size_t i = 0; i < tallies->origin_numbers.count; i++) {
         const struct tally_origin *origin = &tallies->origins[i];
+        if (origin->tally != tally)
+            continue;
         struct code_stack stack = code_book_stack(stat->code, stat, origin->origin);
-        if (!stack.label)
-            list[kept++] = (struct tally_place){origin->tally, stack.place, origin->count};
+        if (stack.label)
+            continue;
+        uint32_t before = int_map_get(&counts, stack.place);
+        int_map_set(&counts, stack.place, (uint32_t)origin->count + (before == MAP_NONE ? 0 : before));
+        known += origin->count;
     }
-    qsort(list, kept, sizeof *list, compare_places);
-    *count = 0;
-    for (size_t i = 0; i < kept; i++) {
-        if (*count && compare_places(&list[*count - 1], &list[i]) == 0)
-            list[*count - 1].count += list[i].count;
-        else
-            list[(*count)++] = list[i];
+    for (size_t i = 0; i < counts.slots; i++) {
+        const struct int_map_entry *entry = &counts.entries[i];
+        if (entry->value != MAP_NONE &&
+            (!most || entry->value > most->value || (entry->value == most->value && entry->key < most->key)))
+            most = entry;
     }
-    return list;
-}
-
-/* Adds the place that most of the matches come from, if any is known. The tally's places are at the start of
- * `places`. */
-static void name_place(const struct stat *stat, const struct tally_place *places, size_t count,
-                       uint32_t tally, struct finding *finding)
-{
-    const struct tally_place *most = NULL;
-    uint64_t known = 0, all = finding->count;
-    for (size_t i = 0; i < count && places[i].tally == tally; i++) {
-        known += places[i].count;
-        if (!most || places[i].count > most->count)
-            most = &places[i];
+    if (most) {
+        const struct code_frame *frame = code_book_frame(stat->code, (uint32_t)most->key);
+        struct text text = {0};
+        finding->code = code_frame_place(frame);
+        text_add_format(&text, "%s; ", finding->evidence);
+        if (known < finding->count)
+            text_add_format(&text, "of %llu with a call stack, ", (unsigned long long)known);
+        text_add_format(&text, "%u at %s%s%s%s", most->value, finding->code, *frame->name ? " (" : "",
+                        frame->name, *frame->name ? ")" : "");
+        free(finding->evidence);
+        finding->evidence = text.data;
     }
-    if (!most)
-        return;
-    const struct code_frame *frame = code_book_frame(stat->code, most->place);
-    finding->code = code_frame_place(frame);
-    struct text text = {0};
-    text_add_format(&text, "%s; ", finding->evidence);
-    if (known < all)
-        text_add_format(&text, "of %llu with a call stack, ", (unsigned long long)known);
-    text_add_format(&text, "%llu at %s%s%s%s", (unsigned long long)most->count, finding->code,
-                    *frame->name ? " (" : "", frame->name, *frame->name ? ")" : "");
-    free(finding->evidence);
-    finding->evidence = text.data;
+    int_map_deinit(&counts);
 }
 
 void findings_offer(struct findings *findings, enum finding_kind kind, struct tallies *tallies,
                     uint64_t count_min, evidence_fn *evidence, const void *context)
 {
+    if (!findings) {
+        tallies_deinit(tallies);
+        return;
+    }
     const struct survey *survey = findings->survey;
-    size_t place_count;
-    struct tally_place *places = find_places(survey->stat, tallies, &place_count);
-    size_t place = 0;
     for (size_t i = 0; i < tallies->count; i++) {
-        while (place < place_count && places[place].tally < i)
-            place++;
         const struct tally *tally = &tallies->items[i];
         if (tally->count < count_min)
             continue;
@@ -111,10 +88,9 @@ void findings_offer(struct findings *findings, enum finding_kind kind, struct ta
             free(finding.evidence);
             continue;
         }
-        name_place(survey->stat, places + place, place_count - place, (uint32_t)i, &finding);
+        name_place(survey->stat, tallies, (uint32_t)i, &finding);
         *XADD(findings->items, findings->count, findings->capacity) = finding;
     }
-    free(places);
     tallies_deinit(tallies);
 }
 

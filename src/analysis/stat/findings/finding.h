@@ -62,8 +62,8 @@ struct findings {
  * tally, with the name of the first span as its place; the function may correct it. */
 typedef char *evidence_fn(const struct survey *survey, const struct tally *tally, struct finding *finding,
                           const void *context);
-/* Makes a finding of each tally that counts at least `count_min`, unless it saves too little time. Frees the
- * tallies. `context` is for the evidence function. */
+/* Makes a finding of each tally that counts at least `count_min`, unless it saves too little time, or
+ * `findings` is NULL. Frees the tallies. `context` is for the evidence function. */
 void findings_offer(struct findings *findings, enum finding_kind kind, struct tallies *tallies,
                     uint64_t count_min, evidence_fn *evidence, const void *context);
 

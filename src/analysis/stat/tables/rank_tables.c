@@ -253,25 +253,21 @@ static void add_findings(struct stat_report *report, const struct ranks_report *
     }
 }
 
-static void report_job(const struct rank_job *job, const struct stat *stat, struct stat_report *report)
-{
-    struct ranks_report found;
-    ranks_finish(job->ranks, &found);
-    add_steps(job, stat, report, &found);
-    add_collectives(job, stat, report, &found);
-    add_ranks(job, stat, report, &found);
-    if (stat->scope == STAT_SCOPE_JOB) {
-        add_clocks(stat, report, &found);
-        add_findings(report, &found);
-    }
-    ranks_report_deinit(&found);
-}
-
 static void finish(void *state, const struct stat *stat, struct stat_report *report)
 {
     struct rank_job *job = state;
-    if (job->ranks && report)
-        report_job(job, stat, report);
+    if (job->ranks && report) {
+        struct ranks_report found;
+        ranks_finish(job->ranks, &found);
+        add_steps(job, stat, report, &found);
+        add_collectives(job, stat, report, &found);
+        add_ranks(job, stat, report, &found);
+        if (stat->scope == STAT_SCOPE_JOB) {
+            add_clocks(stat, report, &found);
+            add_findings(report, &found);
+        }
+        ranks_report_deinit(&found);
+    }
     rank_job_deinit(job);
 }
 

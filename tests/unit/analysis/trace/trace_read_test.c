@@ -713,7 +713,7 @@ static void test_groups_of_too_many_requests(void **state)
 {
     const char *paths[] = {path};
     struct trace_input input = {.paths = paths, .path_count = 1, .wanted = stat_wanted, .traces_max = 20};
-    struct stat_stream *stream = stat_stream_create(STAT_BY_REQUEST);
+    struct stat_stream *stream = stat_stream_create(STAT_BY_REQUEST, STAT_CODE_BY_LINE);
     struct stat_report report;
     struct trace trace;
     struct trace_facts facts;
@@ -722,7 +722,7 @@ static void test_groups_of_too_many_requests(void **state)
     (void)state;
     write_traces(ATTR_TEXT("cuda.api", "runtime"));
     assert_int_equal(trace_read(&input, &trace, take_for_report, stream, &facts, &err), STATUS_OK);
-    stat_stream_report(stream, 0, &report);
+    stat_stream_report(stream, 0, NULL, &report);
     for (size_t t = 0; t < report.count; t++) {
         const struct stat_table *table = &report.tables[t];
         if (strcmp(table->key, "headline") != 0)
