@@ -19,15 +19,6 @@ static const struct {
     enum stat_unit unit;
 } units[] = {{"ns", STAT_NS}, {"bytes", STAT_BYTES}, {"count", STAT_COUNT}};
 
-static const char *unit_name(enum stat_unit unit)
-{
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (units[i].unit == unit)
-            return units[i].name;
-    }
-    return units[0].name;
-}
-
 static void write_run(struct json_writer *json, const struct run_item *run)
 {
     json_write_space(json, "\n ");
@@ -48,11 +39,14 @@ static void write_run(struct json_writer *json, const struct run_item *run)
 
 static void write_item(struct json_writer *json, const struct measure *item, size_t run_count)
 {
+    size_t unit = 0;
+    while (units[unit].unit != item->unit)
+        unit++;
     json_write_space(json, "\n");
     json_write_object(json, NULL);
     json_write_text(json, "kind", measure_kind_name(item->kind));
     json_write_text(json, "name", item->name);
-    json_write_text(json, "unit", unit_name(item->unit));
+    json_write_text(json, "unit", units[unit].name);
     json_write_array(json, "runs");
     for (size_t r = 0; r < run_count; r++)
         write_run(json, &item->runs[r]);

@@ -37,17 +37,6 @@ void run_item_of(struct run_item *item, const struct sample *sorted, const struc
 
 /* --- medians and the interval of their ratio --- */
 
-/* Of the runs that have the item. */
-static double median_of_runs(const struct run_item *runs, size_t count, double *scratch)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < count; i++) {
-        if (runs[i].count)
-            scratch[kept++] = (double)runs[i].median;
-    }
-    return sort_median(scratch, kept);
-}
-
 /* Location of a run's times: the mean of the logarithms without the outer eighths. A median would jump
  * between the modes of bimodal times; a mean would follow one slow execution. */
 static double middle_of(const struct run_item *run)
@@ -90,19 +79,6 @@ static void find_ratio(struct comparison *item, const double *base, size_t base_
     item->ratio_low = count ? ratios[at] : 0;
     item->ratio_high = count ? ratios[count - 1 - at] : 0;
     free(ratios);
-}
-
-static void describe(struct comparison *item, const size_t counts[SIDE_COUNT], bool by_runs,
-                     double *scratch[])
-{
-    size_t gathered[SIDE_COUNT];
-    for (size_t s = 0; s < SIDE_COUNT; s++) {
-        item->median[s] = median_of_runs(item->runs[s], counts[s], scratch[s]);
-        gathered[s] = gather_side(item->runs[s], counts[s], by_runs, scratch[s]);
-    }
-    item->p = 1;
-    item->is_tested = false;
-    find_ratio(item, scratch[SIDE_BASE], gathered[SIDE_BASE], scratch[SIDE_NEW], gathered[SIDE_NEW]);
 }
 
 /* --- few runs: the executions --- */
@@ -386,8 +362,21 @@ enum compare_method compare_all(struct comparison *items, size_t count, const si
     double *scratch[SIDE_COUNT];
     for (size_t side = 0; side < SIDE_COUNT; side++)
         scratch[side] = xcalloc(run_counts[side] * RUN_VALUES_MAX + 1, sizeof **scratch);
-    for (size_t i = 0; i < count; i++)
-        describe(&items[i], run_counts, by_runs, scratch);
+    for (size_t i = 0; i < count; i++) {
+        struct comparison *item = &items[i];
+        size_t gathered[SIDE_COUNT];
+        for (size_t s = 0; s < SIDE_COUNT; s++) {
+            size_t with = 0; /* runs with the item */
+            for (size_t r = 0; r < run_counts[s]; r++)
+                if (item->runs[s][r].count)
+                    scratch[s][with++] = (double)item->runs[s][r].median;
+            item->median[s] = sort_median(scratch[s], with);
+            gathered[s] = gather_side(item->runs[s], run_counts[s], by_runs, scratch[s]);
+        }
+        item->p = 1;
+        item->is_tested = false;
+        find_ratio(item, scratch[SIDE_BASE], gathered[SIDE_BASE], scratch[SIDE_NEW], gathered[SIDE_NEW]);
+    }
     for (size_t side = 0; side < SIDE_COUNT; side++)
         free(scratch[side]);
     if (by_runs)

@@ -1,5 +1,6 @@
 #include "analysis/diff/diff_limits.h"
 
+#include "cli/util/text.h"
 #include "cli/util/xalloc.h"
 #include "base/text/suggest.h"
 #include "yaml/tree.h"
@@ -15,25 +16,28 @@
 
 #define LEVEL_DEFAULT 0.05
 
-/* Values of a rule; NAN: not set. */
 struct limit_rule {
     enum measure_kind kind;
     char *pattern;
-    double ignore, slower, more, median_max, sum_max, count_max;
+    bool has_ignore;
+    struct limits_of of; /* numbers that are not set are NAN */
 };
 
 static const struct {
     const char *key;
     size_t offset;
 } rule_numbers[] = {
-    {"slower", offsetof(struct limit_rule, slower)},
-    {"more", offsetof(struct limit_rule, more)},
-    {"median_max", offsetof(struct limit_rule, median_max)},
-    {"sum_max", offsetof(struct limit_rule, sum_max)},
-    {"count_max", offsetof(struct limit_rule, count_max)},
+    {"slower", offsetof(struct limits_of, slower)},         {"more", offsetof(struct limits_of, more)},
+    {"median_max", offsetof(struct limits_of, median_max)}, {"sum_max", offsetof(struct limits_of, sum_max)},
+    {"count_max", offsetof(struct limits_of, count_max)},
 };
 
 #define RULE_NUMBERS (sizeof rule_numbers / sizeof *rule_numbers)
+
+static double *number_at(struct limits_of *of, size_t i)
+{
+    return (double *)(void *)((char *)of + rule_numbers[i].offset);
+}
 
 static const char *const kind_keys[MEASURE_COMPARED_COUNT] = {"kernels", "copies", "calls", "totals"};
 
@@ -65,15 +69,13 @@ struct limits_of diff_limits_find(const struct diff_limits *limits, enum measure
                            .sum_max = INFINITY,
                            .count_max = INFINITY};
     for (size_t i = 0; i < limits->rule_count; i++) {
-        const struct limit_rule *rule = &limits->rules[i];
+        struct limit_rule *rule = &limits->rules[i];
         if (rule->kind != kind || fnmatch(rule->pattern, name, 0) != 0)
             continue;
-        of.is_ignored = isnan(rule->ignore) ? of.is_ignored : rule->ignore > 0;
-        of.slower = isnan(rule->slower) ? of.slower : rule->slower;
-        of.more = isnan(rule->more) ? of.more : rule->more;
-        of.median_max = isnan(rule->median_max) ? of.median_max : rule->median_max;
-        of.sum_max = isnan(rule->sum_max) ? of.sum_max : rule->sum_max;
-        of.count_max = isnan(rule->count_max) ? of.count_max : rule->count_max;
+        of.is_ignored = rule->has_ignore ? rule->of.is_ignored : of.is_ignored;
+        for (size_t n = 0; n < RULE_NUMBERS; n++)
+            if (!isnan(*number_at(&rule->of, n)))
+                *number_at(&of, n) = *number_at(&rule->of, n);
     }
     return of;
 }
@@ -107,17 +109,15 @@ static enum status unknown(const struct reader *reader, const struct item *item,
                            size_t count)
 {
     struct suggest suggest;
-    char *known = xstrdup("");
+    struct text known = {0};
     suggest_init(&suggest, item->key);
     for (size_t i = 0; i < count; i++) {
         suggest_offer(&suggest, keys[i]);
-        char *more = xasprintf("%s%s%s", known, *known ? ", " : "", keys[i]);
-        free(known);
-        known = more;
+        text_add_format(&known, "%s%s", i ? ", " : "", keys[i]);
     }
     enum status status = *suggest.best ? complain(reader, item, "unknown key; did you mean %s?", suggest.best)
-                                       : complain(reader, item, "unknown key; there are: %s", known);
-    free(known);
+                                       : complain(reader, item, "unknown key; there are: %s", known.data);
+    text_deinit(&known);
     return status;
 }
 
@@ -169,12 +169,11 @@ static enum status read_pattern(const struct reader *reader, const struct item *
 
 static enum status read_ignore(const struct reader *reader, const struct item *item, struct limit_rule *rule)
 {
-    bool is_ignored = false;
-    if (item->value->kind != NODE_SCALAR || item->value->type != SCALAR_BOOL ||
-        !scalar_parse_bool(item->value->text, &is_ignored))
-        return complain(reader, item, "expected true or false, not %s", node_kind_name(item->value));
-    rule->ignore = is_ignored;
-    return STATUS_OK;
+    rule->has_ignore = item->value->kind == NODE_SCALAR && item->value->type == SCALAR_BOOL &&
+                       scalar_parse_bool(item->value->text, &rule->of.is_ignored);
+    return rule->has_ignore
+               ? STATUS_OK
+               : complain(reader, item, "expected true or false, not %s", node_kind_name(item->value));
 }
 
 static enum status read_rule_key(const struct reader *reader, const struct item *item,
@@ -190,7 +189,7 @@ static enum status read_rule_key(const struct reader *reader, const struct item 
     for (size_t i = 0; i < RULE_NUMBERS; i++) {
         keys[count++] = rule_numbers[i].key;
         if (strcmp(item->key, rule_numbers[i].key) == 0)
-            return read_number(reader, item, (double *)((char *)rule + rule_numbers[i].offset));
+            return read_number(reader, item, number_at(&rule->of, i));
     }
     keys[count++] = "ignore";
     if (strcmp(item->key, "ignore") == 0)
@@ -204,11 +203,10 @@ static enum status read_rule(const struct reader *reader, const struct item *rul
     if (rule_item->value->kind != NODE_MAP)
         return complain(reader, rule_item, "expected a rule like {kernel: \"gemm*\", slower: 0.02}, not %s",
                         node_kind_name(rule_item->value));
-    limits->rules =
-        xgrow(limits->rules, &limits->rule_capacity, limits->rule_count + 1, sizeof *limits->rules);
-    struct limit_rule *rule = &limits->rules[limits->rule_count++];
-    *rule = (struct limit_rule){
-        .ignore = NAN, .slower = NAN, .more = NAN, .median_max = NAN, .sum_max = NAN, .count_max = NAN};
+    struct limit_rule *rule = XADD(limits->rules, limits->rule_count, limits->rule_capacity);
+    *rule = (struct limit_rule){.pattern = NULL};
+    for (size_t i = 0; i < RULE_NUMBERS; i++)
+        *number_at(&rule->of, i) = NAN;
     for (const struct item *item = rule_item->value->items; item; item = item->next) {
         enum status status = read_rule_key(reader, item, rule);
         if (status != STATUS_OK)

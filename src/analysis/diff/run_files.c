@@ -1,6 +1,6 @@
 /* Reads runs from files: a baseline, spans, a recording, a folder or a pattern. */
 #include "analysis/diff/runs.h"
-#include "cli/util/xalloc.h"
+#include "cli/util/text.h"
 #include "analysis/stat/base/stat.h"
 #include "analysis/trace/trace_files.h"
 #include "analysis/trace/trace_read.h"
@@ -12,25 +12,7 @@
 #include <string.h>
 
 #define BASELINE_BEGIN     "{\"cuspan_baseline\":"
-#define BASELINE_BYTES_MAX (256u << 20)
-
-static enum status read_text(FILE *file, const char *name, char **text, struct error *err)
-{
-    size_t capacity = 0, len = 0, got;
-    *text = NULL;
-    do {
-        *text = xgrow(*text, &capacity, len + 65537, 1);
-        got = fread(*text + len, 1, 65536, file);
-        len += got;
-    } while (got && len < BASELINE_BYTES_MAX);
-    (*text)[len] = '\0';
-    if (!ferror(file) && !got)
-        return STATUS_OK;
-    free(*text);
-    *text = NULL;
-    return error_set(err, STATUS_IO, "%.300s: %s", name,
-                     ferror(file) ? strerror(errno) : "far too large for a baseline");
-}
+#define BASELINE_BYTES_MAX (256l << 20)
 
 static bool is_baseline(FILE *file)
 {
@@ -66,10 +48,13 @@ static enum status add_spans(struct run_set *set, const char *path, FILE *file, 
 
 static enum status add_baseline(struct run_set *set, FILE *file, const char *path, struct error *err)
 {
-    char *text = NULL;
-    enum status status = read_text(file, path, &text, err);
-    if (status == STATUS_OK)
-        status = run_set_add_baseline(set, text, path, err);
+    fseek(file, 0, SEEK_END);
+    long bytes = ftell(file);
+    if (bytes > BASELINE_BYTES_MAX)
+        return error_set(err, STATUS_IO, "%.300s: far too large for a baseline", path);
+    char *text = text_read_end(file, bytes > 0 ? (size_t)bytes : 0);
+    enum status status = ferror(file) ? error_set(err, STATUS_IO, "%.300s: %s", path, strerror(errno))
+                                      : run_set_add_baseline(set, text, path, err);
     free(text);
     return status;
 }
