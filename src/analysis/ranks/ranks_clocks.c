@@ -151,18 +151,6 @@ static struct fit fit_pair(struct host_pair *pair)
     return fit;
 }
 
-static uint64_t contradictions_of(const struct host_pair *pair, const struct fit *fit)
-{
-    uint64_t count = 0;
-    for (size_t i = 0; i < pair->count; i++) {
-        const struct clock_sample *sample = &pair->samples[i];
-        double offset = fit->offset_ns + fit->drift * minus(sample->time_ns, fit->origin_ns);
-        count +=
-            offset < sample->low_ns - fit->uncertainty_ns || offset > sample->high_ns + fit->uncertainty_ns;
-    }
-    return count;
-}
-
 /* Computes the clock of `to` from that of `from`, which is known, through the pair. All rows have the same
  * origin. */
 static void extend(struct ranks_report *report, struct host_pair *pair, uint32_t from, uint32_t to)
@@ -177,7 +165,12 @@ static void extend(struct ranks_report *report, struct host_pair *pair, uint32_t
     row->drift = known->drift + sign * fit.drift;
     row->uncertainty_ns = known->uncertainty_ns + fit.uncertainty_ns;
     row->samples = pair->seen;
-    row->contradictions = contradictions_of(pair, &fit);
+    for (size_t i = 0; i < pair->count; i++) {
+        const struct clock_sample *sample = &pair->samples[i];
+        double offset = fit.offset_ns + fit.drift * minus(sample->time_ns, fit.origin_ns);
+        row->contradictions +=
+            offset < sample->low_ns - fit.uncertainty_ns || offset > sample->high_ns + fit.uncertainty_ns;
+    }
 }
 
 static int compare_pairs(const void *a, const void *b)

@@ -43,13 +43,6 @@ static bool is_straggler(const struct ranks *ranks, const struct ranks_report *r
     return false;
 }
 
-/* Returns the rank's work on the GPU, in ns. Idle time is left out: it is mostly due to the host, or in a
- * pipeline, spent waiting for another stage. */
-static double work_of(const struct ranks_step_row *row)
-{
-    return (double)(row->parts.compute_ns + row->parts.copies_ns);
-}
-
 struct spread {
     double most, total;
     size_t count;
@@ -109,7 +102,9 @@ static struct step_facts facts_of(const struct ranks *ranks, const struct ranks_
         if (is_straggler(ranks, report, rows[i].rank))
             continue;
         scratch[usual++] = (double)parts->loader_ns;
-        double work_ns = work_of(&rows[i]);
+        /* Idle time is left out: it is mostly due to the host, or in a pipeline, spent waiting for another
+         * stage. */
+        double work_ns = (double)(parts->compute_ns + parts->copies_ns);
         struct stage_sum *stage = &stages[ranks->ranks[rows[i].rank].stage];
         stage->own_ns += work_ns;
         stage->count++;

@@ -165,18 +165,6 @@ static const struct ranks_finding *all_late(const struct ranks *ranks, const str
     return count >= HOST_RANKS_MIN && others && (double)late >= HOST_SHARE * (double)count ? most : NULL;
 }
 
-/* Whether a late host explains the finding about one of its ranks. With few hosts, their peers may seem late
- * or early because of the host. A rank that is later by far has a cause of its own. */
-static bool is_explained(const struct ranks *ranks, const struct ranks_report *report,
-                         const struct ranks_finding *finding)
-{
-    if (finding->kind != RANKS_STRAGGLER || finding->rank == RANKS_NONE)
-        return false;
-    const char *name = ranks->hosts[ranks->ranks[finding->rank].host].name;
-    const struct ranks_finding *host = named(report, name, finding->job);
-    return host && finding->delay_ns < BEYOND_HOST * host->delay_ns;
-}
-
 void ranks_find_late_hosts(struct ranks *ranks, struct ranks_report *report)
 {
     if (ranks->host_count > 1)
@@ -188,7 +176,15 @@ void ranks_find_late_hosts(struct ranks *ranks, struct ranks_report *report)
                 offer(ranks, report, most, host, strstr(most->evidence, "; ") + 2);
         }
     bool *drops = xcalloc(report->finding_count + 1, sizeof *drops);
-    for (size_t i = 0; i < report->finding_count; i++)
-        drops[i] = is_explained(ranks, report, &report->findings[i]);
+    /* A late host explains the findings about its ranks. With few hosts, their peers may seem late or early
+     * because of the host. A rank that is later by far has a cause of its own. */
+    for (size_t i = 0; i < report->finding_count; i++) {
+        const struct ranks_finding *finding = &report->findings[i];
+        if (finding->rank == RANKS_NONE)
+            continue;
+        const char *name = ranks->hosts[ranks->ranks[finding->rank].host].name;
+        const struct ranks_finding *host = named(report, name, finding->job);
+        drops[i] = host && finding->delay_ns < BEYOND_HOST * host->delay_ns;
+    }
     ranks_drop(report, drops);
 }

@@ -393,16 +393,6 @@ static void add_waits(struct ranks *ranks, uint32_t communicator, const struct i
     }
 }
 
-static void vote_shift(struct process_rank *rank, int64_t shift)
-{
-    if (!rank->shift_votes)
-        rank->shift_seen = shift;
-    if (rank->shift_seen == shift)
-        rank->shift_votes++;
-    else
-        rank->shift_votes--;
-}
-
 /* Returns the step number of most ranks, as a difference to the instance's. */
 static int32_t usual_difference(struct ranks *ranks, const struct instance *instance)
 {
@@ -456,7 +446,9 @@ static void complete_instance(struct ranks *ranks, struct instance *instance)
         return;
     for (size_t i = 0; i < instance->count; i++) {
         struct process_rank *rank = &ranks->ranks[instance->arrivals[i].rank];
-        vote_shift(rank, instance->arrivals[i].step_difference - usual);
+        int64_t shift = instance->arrivals[i].step_difference - usual;
+        rank->shift_seen = rank->shift_votes ? rank->shift_seen : shift;
+        rank->shift_votes = rank->shift_seen == shift ? rank->shift_votes + 1 : rank->shift_votes - 1;
         rank->instance_count++;
     }
     ranks->ranks[instance->arrivals[durations.last].rank].last_count++;

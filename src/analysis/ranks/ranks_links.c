@@ -4,6 +4,7 @@
 #include "analysis/ranks/ranks_data.h"
 
 #include "cli/util/sort.h"
+#include "cli/util/text.h"
 #include "cli/util/xalloc.h"
 
 #include <math.h>
@@ -218,20 +219,20 @@ static char *evidence_of(const struct ranks *ranks, const struct slow *slow)
 {
     const struct ranks_collective_row *row = slow->row;
     char *first = ranks_describe(ranks, row->first_rank), *second = ranks_describe(ranks, row->second_rank);
-    char *when = slow->steps ? xasprintf("in %llu steps from %llu to %llu, and %.3f ms in others",
-                                         (unsigned long long)slow->steps, (unsigned long long)slow->first,
-                                         (unsigned long long)slow->last, slow->usual_ns / 1e6)
-                             : xasprintf("and %.3f ms in communicators like it", slow->usual_ns / 1e6);
     bool has_more = row->participants > 2;
-    char *text =
-        xasprintf("%s of %.2f MB takes %.3f ms between %s%s %s%s%s, %s (communicator %016llx)",
-                  ranks_operations[row->operation].word, (double)row->bytes / (double)row->count / 1e6,
-                  slow->slow_ns / 1e6, first, has_more ? "," : " and", second, has_more ? " and " : "",
-                  has_more ? "more ranks" : "", when, (unsigned long long)row->communicator);
+    struct text text = {0};
+    text_add_format(&text, "%s of %.2f MB takes %.3f ms between %s%s %s%s, ",
+                    ranks_operations[row->operation].word, (double)row->bytes / (double)row->count / 1e6,
+                    slow->slow_ns / 1e6, first, has_more ? "," : " and", second,
+                    has_more ? " and more ranks" : "");
+    if (slow->steps)
+        text_add_format(&text, "in %llu steps from %llu to %llu, ", (unsigned long long)slow->steps,
+                        (unsigned long long)slow->first, (unsigned long long)slow->last);
+    text_add_format(&text, "and %.3f ms in %s (communicator %016llx)", slow->usual_ns / 1e6,
+                    slow->steps ? "others" : "communicators like it", (unsigned long long)row->communicator);
     free(first);
     free(second);
-    free(when);
-    return text;
+    return text.data;
 }
 
 static void offer(struct ranks *ranks, struct ranks_report *report, const struct slow *slow)

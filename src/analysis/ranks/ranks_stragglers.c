@@ -150,25 +150,19 @@ static double typical_delay(struct standing *standing, double *late_share)
     return delay;
 }
 
-/* Returns the rank's delay. In the steps that count as late, noise mostly adds to the delay; but if these are
- * few, the other steps tell nothing about it. */
-static double delay_of(struct standing *standing)
-{
-    double share, excess = ranks_series_quantile(&standing->excess, 0.5);
-    double typical = typical_delay(standing, &share);
-    bool is_often = (double)standing->late >= LATE_STEPS * (double)standing->steps;
-    return is_often && typical > 0 && typical < excess ? typical : excess;
-}
-
 static void offer_straggler(const struct ranks *ranks, struct ranks_report *report, uint32_t rank,
                             struct standing *standing)
 {
     const char *cause;
     char *who = ranks_describe(ranks, rank);
     struct ranks_finding finding = standing_finding(standing, &cause);
+    double share, typical = typical_delay(standing, &share);
     finding.job = ranks->ranks[rank].job;
     finding.rank = rank;
-    finding.delay_ns = delay_of(standing);
+    /* In the steps that count as late, noise mostly adds to the delay; but if these are few, the other steps
+     * tell nothing about it. */
+    if ((double)standing->late >= LATE_STEPS * (double)standing->steps && typical > 0)
+        finding.delay_ns = fmin(typical, finding.delay_ns);
     finding.evidence = xasprintf("%s was late in %llu of %llu steps, by %.2f ms against its peers; %s", who,
                                  (unsigned long long)standing->late, (unsigned long long)standing->steps,
                                  finding.delay_ns / 1e6, cause);
