@@ -134,8 +134,8 @@ values_of AS (
         min(least_value) AS least_value, max(most_value) AS most_value, max(distinct_values) > $distinct_max AS is_rough
     FROM ranked GROUP BY key
 )"""
-# The time of each rank's step on its GPU, and the time that its host works for the step, as src/analysis/ranks/ranks_steps.c counts
-# it: up to the end of the last call, without calls that wait for the GPU, and without what other calls block beyond 50 us.
+# The time of each rank's step on its GPU, and the time that its host works for the step, as src/analysis/ranks/ranks_steps.c
+# counts it: up to the end of the last call, without calls that wait for the GPU, and without what other calls block beyond 50 us.
 # It is unknown for steps without all of their calls.
 _STEP_TIMES = """
 rank_steps AS @once (
