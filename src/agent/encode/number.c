@@ -1,7 +1,13 @@
 #include "agent/encode/number.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define DIGITS_MAX DBL_DECIMAL_DIG /* of a double */
 
 static const char digit_pairs[] =
     "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
@@ -67,146 +73,26 @@ size_t number_put_hex(uint8_t *to, const uint8_t *bytes, size_t len)
     return 2 * len;
 }
 
-/* Shortest digits by Steele and White's free-format algorithm on exact integers. It is slow (a microsecond)
- * and exact, and doubles are rare here. The largest number is near 2^1132 (the smallest double, scaled by
- * 10^324). */
-#define BIG_LIMBS 40
-
-struct big {
-    uint32_t count; /* limbs in use; the highest is not zero */
-    uint32_t limbs[BIG_LIMBS];
-};
-
-static void big_multiply(struct big *big, uint32_t factor)
+/* Sets `digits` and `exponent`: value = 0.DIGITS * 10^exponent. Returns the number of digits. 15 are enough
+ * for each decimal that has no more, and 17 for each double; only below DBL_MIN doubles have less precision.
+ * No text here depends on the locale's decimal point. */
+static unsigned shortest_digits(double value, uint8_t digits[DIGITS_MAX], int *exponent)
 {
-    uint64_t carry = 0;
-    for (uint32_t i = 0; i < big->count; i++) {
-        carry += (uint64_t)big->limbs[i] * factor;
-        big->limbs[i] = (uint32_t)carry;
-        carry >>= 32;
+    char text[40];
+    unsigned count = value < DBL_MIN ? 1 : DBL_DIG;
+    for (;; count++) {
+        snprintf(text, sizeof text, "%.*e", (int)count - 1, value);
+        const char *power = strchr(text, 'e');
+        digits[0] = (uint8_t)text[0];
+        memcpy(digits + 1, power - (count - 1), count - 1);
+        *exponent = atoi(power + 1) + 1;
+        snprintf(text, sizeof text, "%.*se%d", (int)count, (const char *)digits, *exponent - (int)count);
+        if (count == DIGITS_MAX || strtod(text, NULL) == value)
+            break;
     }
-    if (carry)
-        big->limbs[big->count++] = (uint32_t)carry;
-}
-
-static void big_power_of_ten(struct big *big, int power)
-{
-    for (; power >= 9; power -= 9)
-        big_multiply(big, 1000000000);
-    for (; power > 0; power--)
-        big_multiply(big, 10);
-}
-
-/* value * 2^shift */
-static struct big big_make(uint64_t value, unsigned shift)
-{
-    struct big big = {0};
-    uint32_t skipped = shift / 32;
-    unsigned __int128 wide = (unsigned __int128)value << (shift % 32);
-    for (big.count = skipped; wide; wide >>= 32)
-        big.limbs[big.count++] = (uint32_t)wide;
-    return big;
-}
-
-static int big_compare(const struct big *a, const struct big *b)
-{
-    if (a->count != b->count)
-        return a->count < b->count ? -1 : 1;
-    for (uint32_t i = a->count; i-- > 0;) {
-        if (a->limbs[i] != b->limbs[i])
-            return a->limbs[i] < b->limbs[i] ? -1 : 1;
-    }
-    return 0;
-}
-
-static struct big big_sum(const struct big *a, const struct big *b)
-{
-    struct big sum = {0};
-    uint64_t carry = 0;
-    for (uint32_t i = 0; i < a->count || i < b->count || carry; i++) {
-        carry += (uint64_t)a->limbs[i] + b->limbs[i];
-        sum.limbs[sum.count++] = (uint32_t)carry;
-        carry >>= 32;
-    }
-    return sum;
-}
-
-/* a -= b, where a >= b */
-static void big_subtract(struct big *a, const struct big *b)
-{
-    int64_t borrow = 0;
-    for (uint32_t i = 0; i < a->count; i++) {
-        borrow += (int64_t)a->limbs[i] - b->limbs[i];
-        a->limbs[i] = (uint32_t)borrow;
-        borrow >>= 32;
-    }
-    while (a->count && !a->limbs[a->count - 1])
-        a->count--;
-}
-
-/* value = rest / scale. Numbers above value - below / scale and under value + above / scale read back as the
- * same double. */
-struct shortest {
-    struct big rest, scale, below, above;
-    bool even;    /* the bounds read back as the same double too: ties go to even */
-    int exponent; /* value = 0.DIGITS * 10^exponent */
-};
-
-static void shortest_begin(struct shortest *s, uint64_t mantissa, int exponent)
-{
-    /* Below a power of two, the next double is only half as far away. */
-    unsigned half = mantissa == 1ull << 52 && exponent > -1074;
-    unsigned up = exponent > 0 ? (unsigned)exponent : 0, down = exponent < 0 ? (unsigned)-exponent : 0;
-    s->rest = big_make(mantissa, up + 1 + half);
-    s->scale = big_make(1, down + 1 + half);
-    s->below = big_make(1, up);
-    s->above = big_make(1, up + half);
-    s->even = mantissa % 2 == 0;
-}
-
-static bool reaches_one(const struct shortest *s)
-{
-    struct big sum = big_sum(&s->rest, &s->above);
-    int order = big_compare(&sum, &s->scale);
-    return s->even ? order >= 0 : order > 0;
-}
-
-/* Scales so that the first digit is the quotient of 10 * rest and scale. The estimate is at most one too low.
- */
-static void shortest_scale(struct shortest *s, int top_bit)
-{
-    double estimate = top_bit * 0.30102999566398114 - 1e-10;
-    s->exponent = (int)estimate + (estimate > 0);
-    big_power_of_ten(&s->scale, s->exponent);
-    big_power_of_ten(&s->rest, -s->exponent);
-    big_power_of_ten(&s->below, -s->exponent);
-    big_power_of_ten(&s->above, -s->exponent);
-    if (reaches_one(s)) {
-        big_multiply(&s->scale, 10);
-        s->exponent++;
-    }
-}
-
-static unsigned shortest_digits(struct shortest *s, uint8_t *digits)
-{
-    for (unsigned count = 0;;) {
-        big_multiply(&s->rest, 10);
-        big_multiply(&s->below, 10);
-        big_multiply(&s->above, 10);
-        uint8_t digit = 0;
-        for (; big_compare(&s->rest, &s->scale) >= 0; digit++)
-            big_subtract(&s->rest, &s->scale);
-        int order = big_compare(&s->rest, &s->below);
-        bool low = s->even ? order <= 0 : order < 0, high = reaches_one(s);
-        if (low || high) {
-            struct big twice = s->rest;
-            big_multiply(&twice, 2);
-            bool up = high && (!low || big_compare(&twice, &s->scale) > 0);
-            digits[count++] = (uint8_t)('0' + digit + up);
-            return count;
-        }
-        digits[count++] = (uint8_t)('0' + digit);
-    }
+    while (count > 1 && digits[count - 1] == '0')
+        count--;
+    return count;
 }
 
 static size_t put_zeros(uint8_t *to, int count)
@@ -242,24 +128,15 @@ static size_t lay_out(uint8_t *to, const uint8_t *digits, unsigned count, int ex
 
 size_t number_put_double(uint8_t *to, double value)
 {
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    size_t sign = bits >> 63;
+    uint8_t digits[DIGITS_MAX];
+    int exponent;
+    size_t sign = signbit(value) != 0;
     if (sign)
         *to = '-';
-    uint64_t mantissa = bits & ((1ull << 52) - 1);
-    int biased = (int)(bits >> 52 & 2047);
-    if (!mantissa && !biased) {
+    if (value == 0) {
         to[sign] = '0';
         return sign + 1;
     }
-    int exponent = (biased ? biased : 1) - 1075;
-    if (biased)
-        mantissa |= 1ull << 52;
-    struct shortest s;
-    shortest_begin(&s, mantissa, exponent);
-    shortest_scale(&s, exponent + 63 - __builtin_clzll(mantissa));
-    uint8_t digits[20];
-    unsigned count = shortest_digits(&s, digits);
-    return sign + lay_out(to + sign, digits, count, s.exponent);
+    unsigned count = shortest_digits(fabs(value), digits, &exponent);
+    return sign + lay_out(to + sign, digits, count, exponent);
 }
