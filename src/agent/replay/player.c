@@ -77,19 +77,6 @@ int cuspan_replay_thread(uint64_t *tid, char name[THREAD_NAME_BYTES])
     return 1;
 }
 
-static void sleep_ns(uint64_t ns)
-{
-    struct timespec time = {.tv_nsec = (long)ns};
-    nanosleep(&time, NULL);
-}
-
-static void raise_to(_Atomic uint64_t *at, uint64_t value)
-{
-    uint64_t now = atomic_load_explicit(at, memory_order_relaxed);
-    while (now < value && !atomic_compare_exchange_weak(at, &now, value)) {
-    }
-}
-
 static uint64_t find_slowest(void)
 {
     uint64_t low = POSITION_DONE;
@@ -104,7 +91,7 @@ static uint64_t find_slowest(void)
         if (!atomic_load(&players[i].is_started))
             break; /* later ones start even later */
     }
-    raise_to(&slowest, low);
+    replay_raise(&slowest, low);
     return low;
 }
 
@@ -161,7 +148,7 @@ static bool wait_a_moment(struct patience *patience)
         atomic_store(&is_stuck, true);
     if (atomic_load(&is_stuck) || atomic_load(&is_abandoned))
         return false;
-    sleep_ns(WAIT_NS * (1 + player_count / 16)); /* find_slowest() looks at all players */
+    replay_sleep_ns(WAIT_NS * (1 + player_count / 16)); /* find_slowest() looks at all players */
     return true;
 }
 
@@ -214,7 +201,7 @@ static void play(struct player *player, const struct item *item)
     replay_call = 0;
     if (fault(FAULT_FATAL) && item->index + 1 >= fault(FAULT_FATAL) && !atomic_exchange(&has_failed, true))
         replay_callbacks_fatal();
-    raise_to(&reached, item->index + 1);
+    replay_raise(&reached, item->index + 1);
 }
 
 static void *run_player(void *argument)
@@ -346,7 +333,7 @@ static void *run_worker(void *unused)
         if (position < low && !is_early(order_ns) && replay_records_fill(is_paced ? position + 1 : low))
             replay_reach(replay_time(order_ns));
         else if (is_paced || position >= low) /* waiting, but not for the agent */
-            sleep_ns(WAIT_NS);
+            replay_sleep_ns(WAIT_NS);
         else
             goes_on = wait_a_moment(&patience);
         goes_on = goes_on && !atomic_load(&is_stuck) && !atomic_load(&is_abandoned);
@@ -406,14 +393,14 @@ static enum status play_once(struct progress *progress, struct error *err)
         return error_set(err, STATUS_NO_MEMORY, "cannot start a thread");
     for (size_t i = 0; i < player_count && !atomic_load(&is_abandoned) && !atomic_load(&is_stuck); i++) {
         while (!is_due(&players[i]) && !atomic_load(&is_stuck)) {
-            sleep_ns(WAIT_NS);
+            replay_sleep_ns(WAIT_NS);
             join_finished(i);
             show_progress(progress, false);
         }
         start(&players[i]);
     }
     while (find_slowest() != POSITION_DONE && !atomic_load(&is_abandoned) && !atomic_load(&is_stuck)) {
-        sleep_ns(WAIT_NS);
+        replay_sleep_ns(WAIT_NS);
         show_progress(progress, false);
     }
     for (size_t i = 0; i < player_count; i++)

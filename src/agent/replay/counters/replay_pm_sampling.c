@@ -84,12 +84,6 @@ static struct pm_sampling_object *object_of(const uint8_t *image)
     return object;
 }
 
-static void sleep_ms(uint64_t ms)
-{
-    if (ms)
-        nanosleep(&(struct timespec){(time_t)(ms / 1000), (long)(ms % 1000 * NS_PER_MS)}, NULL);
-}
-
 uint32_t cuptiPmSamplingGetCounterAvailability(struct pm_sampling_availability *params)
 {
     RETURN_IF_BAD(params);
@@ -116,7 +110,7 @@ uint32_t cuptiPmSamplingEnable(struct pm_sampling_enable *params)
     object->device = params->deviceIndex;
     params->pPmSamplingObject = of_devices[object->device] = object;
     is_enabling = true;
-    sleep_ms(fault(FAULT_SAMPLES_OPEN));
+    replay_sleep_ns(fault(FAULT_SAMPLES_OPEN) * NS_PER_MS);
     is_enabling = false;
     return CUPTI_OK;
 }
@@ -188,7 +182,7 @@ uint32_t cuptiPmSamplingDecodeData(struct pm_sampling_decode *params)
     struct pm_sampling_object *object = params->pPmSamplingObject;
     if (is_destroyed)
         abort();
-    sleep_ms(fault(FAULT_SAMPLES_HANG));
+    replay_sleep_ns(fault(FAULT_SAMPLES_HANG) * NS_PER_MS);
     if (object->begun_ns == 0)
         return CUPTI_INVALID_OPERATION;
     params->overflow = is_now_full(object);

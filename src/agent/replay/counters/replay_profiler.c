@@ -225,7 +225,7 @@ static void begin_range(struct profiler_range_object *object)
         atomic_store(&busy_until_ns, clock_monotonic_ns() + SPOILT_NS);
     if (object->pass > 0 || object->count == RANGES_MAX)
         return; /* replay of the same kernel */
-    object->counts[object->count] = timeline_counts_of(&replay.timeline, replay_call);
+    object->counts[object->count] = timeline_of_call(&replay.timeline.counts, replay_call);
     object->are_whole[object->count++] = replay_call == 0;
 }
 

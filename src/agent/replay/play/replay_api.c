@@ -262,25 +262,16 @@ uint32_t cuptiGetStreamIdEx(cuda_context_handle context, cuda_stream_handle stre
     return replay_objects_stream_id(context, stream, id);
 }
 
-static uint32_t narrow_graph_id(const void *graph, uint32_t *id)
-{
-    uint64_t wide = 0;
-    uint32_t result = id ? replay_objects_graph_id(graph, &wide) : CUPTI_INVALID_PARAMETER;
-    if (result == CUPTI_OK)
-        *id = (uint32_t)wide;
-    return result;
-}
-
 uint32_t cuptiGetGraphId(void *graph, uint32_t *id)
 {
     RETURN_IF_NOT_INITIALIZED();
-    return narrow_graph_id(graph, id);
+    return replay_objects_graph_id(graph, id);
 }
 
 uint32_t cuptiGetGraphExecId(void *exec, uint32_t *id)
 {
     RETURN_IF_NOT_INITIALIZED();
-    return narrow_graph_id(exec, id);
+    return replay_objects_graph_id(exec, id);
 }
 
 uint32_t cuptiGetGraphNodeId(void *node, uint64_t *id)

@@ -41,17 +41,15 @@ static void attach(void)
         initialize(export_table);
 }
 
-static void name_number(nvtx_function *function, uint64_t number, const char *name)
-{
-    if (function)
-        ((name_number_fn *)function)((uint32_t)number, name);
-}
-
-static void name_handle(nvtx_function *function, uint64_t handle, const char *name)
-{
-    if (function)
-        ((name_handle_fn *)function)((const void *)(uintptr_t)handle, name);
-}
+/* The functions that name objects; they take the object's number or handle. */
+static nvtx_function **const namers[] = {
+    [NAMED_STREAM] = &cuda_functions[NVTX_CALL_NameCuStreamA],
+    [NAMED_CONTEXT] = &cuda_functions[NVTX_CALL_NameCuContextA],
+    [NAMED_DEVICE] = &cuda_functions[NVTX_CALL_NameCuDeviceA],
+    [NAMED_EVENT] = &cuda_functions[NVTX_CALL_NameCuEventA],
+    [NAMED_THREAD] = &core_functions[NVTX_CALL_NameOsThreadA],
+    [NAMED_CONTEXT_ID] = NULL, /* the agent sees these names again in the calls */
+};
 
 void replay_names_play(const struct name_record *name)
 {
@@ -59,23 +57,12 @@ void replay_names_play(const struct name_record *name)
     char text[RANGE_TEXT_BYTES + 1];
     pthread_once(&once, attach);
     snprintf(text, sizeof text, "%.*s", (int)name->name_bytes, name->name);
-    switch ((enum named_object)name->head.cbid) {
-    case NAMED_STREAM:
-        name_handle(cuda_functions[NVTX_CALL_NameCuStreamA], name->handle, text);
-        break;
-    case NAMED_CONTEXT:
-        name_handle(cuda_functions[NVTX_CALL_NameCuContextA], name->handle, text);
-        break;
-    case NAMED_DEVICE:
-        name_number(cuda_functions[NVTX_CALL_NameCuDeviceA], name->handle, text);
-        break;
-    case NAMED_EVENT:
-        name_handle(cuda_functions[NVTX_CALL_NameCuEventA], name->handle, text);
-        break;
-    case NAMED_THREAD:
-        name_number(core_functions[NVTX_CALL_NameOsThreadA], name->handle, text);
-        break;
-    case NAMED_CONTEXT_ID:
-        break; /* the agent sees these names again in the calls */
-    }
+    uint16_t object = name->head.cbid;
+    nvtx_function **place = object < sizeof namers / sizeof *namers ? namers[object] : NULL;
+    if (!place || !*place)
+        return;
+    if (object == NAMED_DEVICE || object == NAMED_THREAD)
+        ((name_number_fn *)*place)((uint32_t)name->handle, text);
+    else
+        ((name_handle_fn *)*place)((const void *)(uintptr_t)name->handle, text);
 }

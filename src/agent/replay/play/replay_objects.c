@@ -31,10 +31,11 @@ static void add_locked(const struct object *object)
 
 cuda_context_handle replay_objects_context(uint32_t context_id)
 {
-    if (context_id == 0)
-        return NULL;
-    const struct timeline_context *context = timeline_context_by_id(&replay.timeline, context_id);
-    return (cuda_context_handle)(uintptr_t)(context ? context->handle : 0x100000ull + context_id);
+    uint64_t handle = context_id ? 0x100000ull + context_id : 0;
+    for (size_t i = 0; i < replay.timeline.context_count && context_id; i++)
+        if (replay.timeline.contexts[i].id == context_id)
+            handle = replay.timeline.contexts[i].handle;
+    return (cuda_context_handle)(uintptr_t)handle;
 }
 
 void replay_objects_note(const struct resource_record *resource)
@@ -70,9 +71,10 @@ static bool find(uint64_t handle, uint32_t context_id, uint32_t *id)
 /* Without a context, the first one, as for the calling thread. */
 static const struct timeline_context *context_of(cuda_context_handle context)
 {
-    if (!context)
-        return replay.timeline.context_count > 0 ? replay.timeline.contexts : NULL;
-    return timeline_context_by_handle(&replay.timeline, (uint64_t)(uintptr_t)context);
+    for (size_t i = 0; i < replay.timeline.context_count; i++)
+        if (!context || replay.timeline.contexts[i].handle == (uint64_t)(uintptr_t)context)
+            return &replay.timeline.contexts[i];
+    return NULL;
 }
 
 uint32_t replay_objects_context_id(cuda_context_handle context, uint32_t *id)
@@ -110,13 +112,7 @@ uint32_t replay_objects_stream_id(cuda_context_handle context, cuda_stream_handl
     return is_found ? CUPTI_OK : CUPTI_INVALID_STREAM;
 }
 
-uint32_t replay_objects_graph_id(const void *graph, uint64_t *id)
+uint32_t replay_objects_graph_id(const void *graph, uint32_t *id)
 {
-    uint32_t found;
-    if (!id || !graph)
-        return CUPTI_INVALID_PARAMETER;
-    if (!find((uint64_t)(uintptr_t)graph, 0, &found))
-        return CUPTI_INVALID_PARAMETER;
-    *id = found;
-    return CUPTI_OK;
+    return id && graph && find((uint64_t)(uintptr_t)graph, 0, id) ? CUPTI_OK : CUPTI_INVALID_PARAMETER;
 }

@@ -13,4 +13,4 @@ void replay_objects_note(const struct resource_record *resource);
 uint32_t replay_objects_context_id(cuda_context_handle context, uint32_t *id);
 uint32_t replay_objects_device_id(cuda_context_handle context, uint32_t *id);
 uint32_t replay_objects_stream_id(cuda_context_handle context, cuda_stream_handle stream, uint32_t *id);
-uint32_t replay_objects_graph_id(const void *graph, uint64_t *id);
+uint32_t replay_objects_graph_id(const void *graph, uint32_t *id);

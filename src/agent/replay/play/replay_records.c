@@ -240,12 +240,6 @@ static bool choose_layout(struct consumer *consumer, uint32_t kind,
     return true;
 }
 
-static void sleep_ns(uint64_t ns)
-{
-    struct timespec time = {.tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000)};
-    nanosleep(&time, NULL);
-}
-
 static bool copies_are_on(const struct consumer *consumer)
 {
     return atomic_load(&consumer->kinds[ACTIVITY_MEMCPY].is_on) ||
@@ -278,7 +272,7 @@ uint32_t replay_records_enable(unsigned place, uint32_t kind, const struct cupti
     if (fault(FAULT_ENABLE_KIND) == kind)
         return CUPTI_NOT_COMPATIBLE;
     if (kind == ACTIVITY_GRAPH_TRACE)
-        sleep_ns(fault(FAULT_LATE_GRAPHS) * 1000000);
+        replay_sleep_ns(fault(FAULT_LATE_GRAPHS) * 1000000);
     pthread_mutex_lock(&lock);
     bool was_on = atomic_load(&consumer->kinds[kind].is_on);
     if (kind == ACTIVITY_KERNEL && !was_on && consumer->kinds[kind].is_known && copies_are_on(consumer))
@@ -691,7 +685,7 @@ static void flush(struct consumer *consumer, bool is_forced)
         returned.buffers[returned.count++] = take_current_locked(consumer);
     pthread_mutex_unlock(&lock);
     if (is_delivered && fault(FAULT_FLUSH_SLOW))
-        sleep_ns(fault(FAULT_FLUSH_SLOW) * 1000000);
+        replay_sleep_ns(fault(FAULT_FLUSH_SLOW) * 1000000);
     deliver_elsewhere(&returned);
 }
 
@@ -709,10 +703,10 @@ uint32_t replay_records_flush(uint32_t flag)
     if (!has_any)
         return CUPTI_INVALID_OPERATION;
     if (is_forced && fault(FAULT_FLUSH_BLOCKS))
-        sleep_ns(fault(FAULT_FLUSH_BLOCKS) * 1000000);
+        replay_sleep_ns(fault(FAULT_FLUSH_BLOCKS) * 1000000);
     if (fault(FAULT_FLUSH_ALONE)) {
         atomic_store(&flushing_thread, syscall(SYS_gettid));
-        sleep_ns(fault(FAULT_FLUSH_ALONE) * 1000000);
+        replay_sleep_ns(fault(FAULT_FLUSH_ALONE) * 1000000);
     }
     for (unsigned i = 0; i < SUBSCRIBERS_MAX; i++) {
         flush(&consumers[i], is_forced);
@@ -724,7 +718,7 @@ uint32_t replay_records_flush(uint32_t flag)
 
 static void *deliver_after_shutdown(void *unused)
 {
-    sleep_ns(SHUTDOWN_DELAY_NS);
+    replay_sleep_ns(SHUTDOWN_DELAY_NS);
     pthread_mutex_lock(&lock);
     struct buffer taken = take_current_locked(&consumers[0]);
     pthread_mutex_unlock(&lock);

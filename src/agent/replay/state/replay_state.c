@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define REPEAT_GAP_NS NS_PER_MS
 
@@ -131,11 +132,23 @@ void replay_leave(void)
     atomic_store(&replay.is_gone, true);
 }
 
+void replay_raise(_Atomic uint64_t *at, uint64_t value)
+{
+    uint64_t now = atomic_load_explicit(at, memory_order_relaxed);
+    while (now < value && !atomic_compare_exchange_weak(at, &now, value)) {
+    }
+}
+
 void replay_reach(uint64_t time_ns)
 {
-    uint64_t now_ns = atomic_load_explicit(&replay.latest_ns, memory_order_relaxed);
-    while (now_ns < time_ns && !atomic_compare_exchange_weak(&replay.latest_ns, &now_ns, time_ns)) {
-    }
+    replay_raise(&replay.latest_ns, time_ns);
+}
+
+void replay_sleep_ns(uint64_t ns)
+{
+    struct timespec time = {.tv_sec = (time_t)(ns / NS_PER_SECOND), .tv_nsec = (long)(ns % NS_PER_SECOND)};
+    if (ns)
+        nanosleep(&time, NULL);
 }
 
 uint32_t replay_correlation(uint32_t recorded)
@@ -209,7 +222,7 @@ const char *cuspan_replay_links(const char *uuid)
 const struct code_record *cuspan_replay_code(void)
 {
     return replay_nodes ? timeline_stack(&replay.timeline, replay_nodes->code)
-                        : timeline_code_of(&replay.timeline, replay_call);
+                        : timeline_of_call(&replay.timeline.codes, replay_call);
 }
 
 const char *cuspan_replay_info(const char *key)

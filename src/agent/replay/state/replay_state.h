@@ -37,7 +37,8 @@ void replay_repeat(uint32_t number);
 void replay_set_patient(bool waits);
 void replay_finish(void);
 void replay_leave(void);
-/* Raises latest_ns. */
+/* Raises a value to `value` if it is lower; replay_reach(): latest_ns. */
+void replay_raise(_Atomic uint64_t *at, uint64_t value);
 void replay_reach(uint64_t time_ns);
 
 /* Maps 0 to 0. Other IDs never become 0, even after 32 bits wrap. */
@@ -55,5 +56,7 @@ bool replay_work_is_stopped(uint32_t recorded);
 uint64_t replay_length_ns(void);
 /* Maps 0 to 0. */
 uint64_t replay_time(uint64_t recorded);
+/* 0: returns at once. */
+void replay_sleep_ns(uint64_t ns);
 /* False while the replay must wait for the agent. */
 bool replay_has_room(void);

@@ -6,12 +6,13 @@
 #include "model/cuda/calls.h"
 #include "agent/recording/recording.h"
 
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define CONTEXT_FIELD_NULL_STREAM 4
-#define INFOS_MAX                 256
+#define INFOS_MAX                 1024
 #define NULL_STREAM_USUAL         7 /* CUPTI's usual ID of the first context's NULL stream */
 
 /* Makes room for one more entry in a doubling array. */
@@ -74,15 +75,20 @@ static struct timeline_context *context_of(struct timeline *timeline, uint32_t i
     return context;
 }
 
-static bool add_resource(struct timeline *timeline, uint64_t tid, const struct resource_record *resource)
+/* Adds a record that starts with its head and time. */
+static bool add_other(struct timeline *timeline, uint64_t tid, const void *record, size_t bytes)
 {
     struct timeline_thread *thread = thread_of(timeline, tid);
     if (!thread || !grow((void **)&thread->others, thread->other_count, sizeof *thread->others))
         return false;
-    struct resource_record *copy = copy_of(resource, sizeof *resource);
-    if (!copy)
+    thread->others[thread->other_count] = copy_of(record, bytes);
+    return thread->others[thread->other_count++] != NULL;
+}
+
+static bool add_resource(struct timeline *timeline, uint64_t tid, const struct resource_record *resource)
+{
+    if (!add_other(timeline, tid, resource, sizeof *resource))
         return false;
-    thread->others[thread->other_count++] = copy;
     if (resource->head.cbid != CUPTI_RESOURCE_CONTEXT_CREATED)
         return true;
     struct timeline_context *context = context_of(timeline, resource->context_id);
@@ -95,127 +101,99 @@ static bool add_resource(struct timeline *timeline, uint64_t tid, const struct r
 
 static bool add_annotation(struct timeline *timeline, uint64_t tid, const struct record_head *annotation)
 {
-    struct timeline_thread *thread = thread_of(timeline, tid);
-    if (!thread || !grow((void **)&thread->others, thread->other_count, sizeof *thread->others))
-        return false;
-    struct resource_record *copy = copy_of(annotation, annotation->bytes);
     const struct name_record *name = (const struct name_record *)annotation;
     bool is_handle = annotation->type == RECORD_NAME && annotation->cbid == NAMED_CONTEXT_ID;
     struct timeline_context *context = is_handle ? context_of(timeline, name->id) : NULL;
     if (context)
         context->handle = name->handle;
-    if (copy)
-        thread->others[thread->other_count++] = copy;
-    return copy != NULL;
+    return add_other(timeline, tid, annotation, annotation->bytes);
 }
 
-static bool add_counts(struct timeline *timeline, const struct gpu_counters_record *counts)
+static bool add_of_call(struct timeline_of_calls *list, uint32_t correlation_id, const void *record)
 {
-    if (!grow((void **)&timeline->counts, timeline->count_count, sizeof(void *)))
+    if (!record || !grow((void **)&list->entries, list->count, sizeof *list->entries))
         return false;
-    timeline->counts[timeline->count_count] = copy_of(counts, counts->head.bytes);
-    return timeline->counts[timeline->count_count++] != NULL;
+    list->entries[list->count++] = (struct timeline_of_call){correlation_id, record};
+    return true;
 }
 
-static struct timeline_stack **stack_place(struct timeline *timeline, uint64_t id)
+static int compare_of_calls(const void *a, const void *b)
 {
-    struct timeline_stack **place = &timeline->stacks[id % TIMELINE_STACK_PLACES];
-    while (*place && (*place)->record->id != id)
-        place = &(*place)->next;
-    return place;
+    const struct timeline_of_call *one = a, *other = b;
+    return (one->correlation_id > other->correlation_id) - (one->correlation_id < other->correlation_id);
+}
+
+static void sort_of_calls(struct timeline_of_calls *list)
+{
+    if (list->count > 0)
+        qsort(list->entries, list->count, sizeof *list->entries, compare_of_calls);
+}
+
+const void *timeline_of_call(const struct timeline_of_calls *list, uint32_t correlation_id)
+{
+    struct timeline_of_call wanted = {.correlation_id = correlation_id};
+    const struct timeline_of_call *found =
+        list->count ? bsearch(&wanted, list->entries, list->count, sizeof wanted, compare_of_calls) : NULL;
+    return found ? found->record : NULL;
+}
+
+static int compare_stacks(const void *a, const void *b)
+{
+    const struct code_record *one = a, *other = b;
+    return (one->id > other->id) - (one->id < other->id);
+}
+
+const struct code_record *timeline_stack(const struct timeline *timeline, uint64_t id)
+{
+    struct code_record wanted = {.id = id};
+    struct code_record *const *found = tfind(&wanted, &timeline->stacks, compare_stacks);
+    return found ? *found : NULL;
 }
 
 /* A stack without its frames is left out: the recording began later. */
 static bool add_code(struct timeline *timeline, uint32_t correlation_id, const struct code_record *code)
 {
-    if (!timeline->stacks)
-        timeline->stacks = calloc(TIMELINE_STACK_PLACES, sizeof *timeline->stacks);
-    if (!timeline->stacks)
-        return false;
-    struct timeline_stack **place = stack_place(timeline, code->id);
-    if (!*place && !(code->flags & CODE_IS_DESCRIBED))
+    const struct code_record *stack = timeline_stack(timeline, code->id);
+    if (!stack && !(code->flags & CODE_IS_DESCRIBED))
         return true;
-    if (!*place) {
-        struct timeline_stack *added = malloc(sizeof *added);
+    if (!stack) {
         struct code_record *copy = copy_of(code, code->head.bytes);
-        if (!added || !copy) {
-            free(added);
+        if (!copy || !tsearch(copy, &timeline->stacks, compare_stacks)) {
             free(copy);
             return false;
         }
         copy->flags &= ~(uint32_t)CODE_IS_OF_NODES; /* calls may have the same stack */
-        *added = (struct timeline_stack){.record = copy};
-        *place = added;
+        stack = copy;
     }
-    if (code->flags & CODE_IS_OF_NODES)
-        return true;
-    if (!grow((void **)&timeline->codes, timeline->code_count, sizeof *timeline->codes))
-        return false;
-    timeline->codes[timeline->code_count++] = (struct timeline_code){correlation_id, (*place)->record};
-    return true;
+    return code->flags & CODE_IS_OF_NODES || add_of_call(&timeline->codes, correlation_id, stack);
 }
 
-static int compare_codes(const void *a, const void *b)
+/* The copy is followed by its fixed arrays, which belong to the reader and change with its next event. */
+static struct activity_record *copy_activity(const struct activity_record *activity)
 {
-    const struct timeline_code *one = a, *other = b;
-    return (one->correlation_id > other->correlation_id) - (one->correlation_id < other->correlation_id);
-}
-
-const struct code_record *timeline_code_of(const struct timeline *timeline, uint32_t correlation_id)
-{
-    struct timeline_code wanted = {.correlation_id = correlation_id};
-    const struct timeline_code *found =
-        timeline->code_count
-            ? bsearch(&wanted, timeline->codes, timeline->code_count, sizeof wanted, compare_codes)
-            : NULL;
-    return found ? found->record : NULL;
-}
-
-const struct code_record *timeline_stack(const struct timeline *timeline, uint64_t id)
-{
-    struct timeline_stack *found = timeline->stacks ? timeline->stacks[id % TIMELINE_STACK_PLACES] : NULL;
-    while (found && found->record->id != id)
-        found = found->next;
-    return found ? found->record : NULL;
-}
-
-static void free_codes(struct timeline *timeline)
-{
-    for (size_t i = 0; timeline->stacks && i < TIMELINE_STACK_PLACES; i++)
-        while (timeline->stacks[i]) {
-            struct timeline_stack *first = timeline->stacks[i];
-            timeline->stacks[i] = first->next;
-            free(first->record);
-            free(first);
-        }
-    free(timeline->stacks);
-    free(timeline->codes);
-}
-
-/* A record's fixed arrays belong to the reader and change with its next event. */
-static bool keep_arrays(struct activity_record *record)
-{
-    const struct activity_info *info = &activity_table[record->kind];
-    for (unsigned f = 0; info->fields && f < info->field_count; f++) {
-        if (info->fields[f].type != FIELD_BYTES || !(record->present >> f & 1))
-            continue;
-        void *copy = copy_of((const void *)(uintptr_t)record->values[f], UINT8_MAX);
-        if (!copy)
-            return false;
-        record->values[f] = (uint64_t)(uintptr_t)copy;
+    const struct activity_info *info = &activity_table[activity->kind];
+    uint64_t arrays = 0;
+    for (unsigned f = 0; info->fields && f < info->field_count; f++)
+        if (info->fields[f].type == FIELD_BYTES)
+            arrays |= activity->present & 1ull << f;
+    struct activity_record *copy = malloc(sizeof *copy + (size_t)__builtin_popcountll(arrays) * UINT8_MAX);
+    if (!copy)
+        return NULL;
+    *copy = *activity;
+    for (char *to = (char *)(copy + 1); arrays; arrays &= arrays - 1, to += UINT8_MAX) {
+        uint64_t *value = &copy->values[__builtin_ctzll(arrays)];
+        *value = (uint64_t)(uintptr_t)memcpy(to, (const void *)(uintptr_t)*value, UINT8_MAX);
     }
-    return true;
+    return copy;
 }
 
 static bool add_activity(struct timeline *timeline, const struct activity_record *activity)
 {
     if (!grow((void **)&timeline->activities, timeline->activity_count, sizeof *timeline->activities))
         return false;
-    struct activity_record *copy = copy_of(activity, sizeof *activity);
-    if (!copy || !keep_arrays(copy)) {
-        free(copy);
+    struct activity_record *copy = copy_activity(activity);
+    if (!copy)
         return false;
-    }
     timeline->activities[timeline->activity_count++] = (struct timeline_activity){.record = copy};
     if (activity->kind != ACTIVITY_CONTEXT)
         return true;
@@ -228,19 +206,16 @@ static bool add_activity(struct timeline *timeline, const struct activity_record
     return true;
 }
 
-/* The line of the device with this UUID, or NULL. */
-static char *links_of(const struct timeline *timeline, const char *uuid)
-{
-    size_t length = strcspn(uuid, " ");
-    for (size_t i = 0; i < timeline->link_count; i++)
-        if (strncmp(timeline->links[i], uuid, length) == 0 && strchr(" ", timeline->links[i][length]))
-            return timeline->links[i];
-    return NULL;
-}
-
 const char *timeline_links(const struct timeline *timeline, const char *uuid)
 {
-    return links_of(timeline, uuid);
+    size_t length = strcspn(uuid, " ");
+    for (size_t i = timeline->info_count; i > 0; i--) {
+        const struct timeline_info *info = &timeline->infos[i - 1];
+        if (strcmp(info->key, RECORDING_INFO_LINKS) == 0 && strncmp(info->value, uuid, length) == 0 &&
+            strchr(" ", info->value[length]))
+            return info->value;
+    }
+    return NULL;
 }
 
 const char *timeline_info(const struct timeline *timeline, const char *key)
@@ -251,8 +226,10 @@ const char *timeline_info(const struct timeline *timeline, const char *key)
     return NULL;
 }
 
-static bool keep_info(struct timeline *timeline, const char *key, const char *value)
+static bool add_info(struct timeline *timeline, const char *key, const char *value)
 {
+    if (strcmp(key, RECORDING_INFO_GPU_COUNTER) == 0 && timeline->counter_count < GPU_COUNTERS_MAX)
+        snprintf(timeline->counters[timeline->counter_count++], sizeof timeline->counters[0], "%s", value);
     if (timeline->info_count == INFOS_MAX)
         return true;
     if (!grow((void **)&timeline->infos, timeline->info_count, sizeof *timeline->infos))
@@ -260,25 +237,6 @@ static bool keep_info(struct timeline *timeline, const char *key, const char *va
     struct timeline_info *info = &timeline->infos[timeline->info_count++];
     *info = (struct timeline_info){copy_of(key, strlen(key) + 1), copy_of(value, strlen(value) + 1)};
     return info->key && info->value;
-}
-
-static bool add_info(struct timeline *timeline, const char *key, const char *value)
-{
-    if (strcmp(key, RECORDING_INFO_GPU_COUNTER) == 0 && timeline->counter_count < GPU_COUNTERS_MAX)
-        snprintf(timeline->counters[timeline->counter_count++], sizeof timeline->counters[0], "%s", value);
-    if (strcmp(key, RECORDING_INFO_LINKS) != 0)
-        return keep_info(timeline, key, value);
-    char *line = links_of(timeline, value);
-    if (!line && timeline->link_count < HARDWARE_GPUS_MAX) {
-        if (!timeline->links)
-            timeline->links = calloc(HARDWARE_GPUS_MAX, sizeof *timeline->links);
-        line = timeline->links ? timeline->links[timeline->link_count++] : NULL;
-        if (!line)
-            return false;
-    }
-    if (line)
-        snprintf(line, sizeof *timeline->links, "%s", value);
-    return true;
 }
 
 static bool add_step(struct timeline *timeline, const struct step_boundary *step)
@@ -325,7 +283,8 @@ static bool add_event(struct timeline *timeline, const struct recording_event *e
     case RECORDING_INFO:
         return add_info(timeline, event->name, event->text);
     case RECORDING_GPU_COUNTERS:
-        return add_counts(timeline, event->gpu_counters);
+        return add_of_call(&timeline->counts, event->gpu_counters->correlation_id,
+                           copy_of(event->gpu_counters, event->gpu_counters->head.bytes));
     case RECORDING_CODE:
         return add_code(timeline, event->correlation_id, event->code);
     case RECORDING_STEP:
@@ -333,29 +292,6 @@ static bool add_event(struct timeline *timeline, const struct recording_event *e
     default:
         return true;
     }
-}
-
-static int compare_counts(const void *a, const void *b)
-{
-    const struct gpu_counters_record *const *one = a, *const *other = b;
-    return ((*one)->correlation_id > (*other)->correlation_id) -
-           ((*one)->correlation_id < (*other)->correlation_id);
-}
-
-static int compare_with_counts(const void *key, const void *entry)
-{
-    uint32_t id = *(const uint32_t *)key;
-    const struct gpu_counters_record *const *counts = entry;
-    return (id > (*counts)->correlation_id) - (id < (*counts)->correlation_id);
-}
-
-const struct gpu_counters_record *timeline_counts_of(const struct timeline *timeline, uint32_t correlation_id)
-{
-    struct gpu_counters_record **found =
-        timeline->count_count ? bsearch(&correlation_id, timeline->counts, timeline->count_count,
-                                        sizeof(void *), compare_with_counts)
-                              : NULL;
-    return found ? *found : NULL;
 }
 
 static enum status read_events(struct timeline *timeline, const char *path, struct error *err)
@@ -367,10 +303,8 @@ static enum status read_events(struct timeline *timeline, const char *path, stru
         if (status == STATUS_OK && !add_event(timeline, &event))
             status = error_set(err, STATUS_NO_MEMORY, "%s: cannot allocate memory for the replay", path);
     }
-    if (timeline->count_count > 0)
-        qsort(timeline->counts, timeline->count_count, sizeof(void *), compare_counts);
-    if (timeline->code_count > 0)
-        qsort(timeline->codes, timeline->code_count, sizeof *timeline->codes, compare_codes);
+    sort_of_calls(&timeline->counts);
+    sort_of_calls(&timeline->codes);
     return status == STATUS_END ? STATUS_OK : status;
 }
 
@@ -712,54 +646,26 @@ static void thread_deinit(struct timeline_thread *thread)
     free(thread->items);
 }
 
-static void record_free(const struct activity_record *record)
-{
-    const struct activity_info *info = &activity_table[record->kind];
-    for (unsigned f = 0; info->fields && f < info->field_count; f++) {
-        if (info->fields[f].type == FIELD_BYTES && record->present >> f & 1)
-            free((void *)(uintptr_t)record->values[f]);
-    }
-    free((void *)(uintptr_t)record);
-}
-
 void timeline_deinit(struct timeline *timeline)
 {
-    free_codes(timeline);
     for (size_t t = 0; t < timeline->thread_count; t++)
         thread_deinit(&timeline->threads[t]);
     for (size_t i = 0; i < timeline->activity_count; i++)
-        record_free(timeline->activities[i].record);
-    for (size_t i = 0; i < timeline->count_count; i++)
-        free(timeline->counts[i]);
+        free(timeline->activities[i].record);
+    for (size_t i = 0; i < timeline->counts.count; i++)
+        free((void *)(uintptr_t)timeline->counts.entries[i].record);
     for (size_t i = 0; i < timeline->info_count; i++) {
         free(timeline->infos[i].key);
         free(timeline->infos[i].value);
     }
     free(timeline->infos);
     free(timeline->steps);
-    free(timeline->counts);
+    free(timeline->counts.entries);
+    free(timeline->codes.entries);
+    tdestroy(timeline->stacks, free);
     free(timeline->threads);
     free(timeline->activities);
     free(timeline->contexts);
-    free(timeline->links);
     recording_close(timeline->recording);
     memset(timeline, 0, sizeof *timeline);
-}
-
-const struct timeline_context *timeline_context_by_id(const struct timeline *timeline, uint32_t id)
-{
-    for (size_t i = 0; i < timeline->context_count; i++) {
-        if (timeline->contexts[i].id == id)
-            return &timeline->contexts[i];
-    }
-    return NULL;
-}
-
-const struct timeline_context *timeline_context_by_handle(const struct timeline *timeline, uint64_t handle)
-{
-    for (size_t i = 0; i < timeline->context_count; i++) {
-        if (timeline->contexts[i].handle == handle)
-            return &timeline->contexts[i];
-    }
-    return NULL;
 }

@@ -7,7 +7,6 @@
 
 #include "base/status.h"
 #include "model/gpu_counter_names.h"
-#include "model/metrics/links.h"
 #include "model/record.h"
 #include "model/step.h"
 
@@ -46,23 +45,19 @@ struct timeline_thread {
 };
 
 struct timeline_activity {
-    const struct activity_record *record;
-    uint64_t order_ns; /* when it was complete and its call had started */
-    uint64_t index;    /* due after all lower ones */
+    struct activity_record *record; /* owned */
+    uint64_t order_ns;              /* when it was complete and its call had started */
+    uint64_t index;                 /* due after all lower ones */
 };
 
-/* The code of a call; a stack is stored once. */
-struct timeline_code {
-    uint32_t correlation_id;
-    const struct code_record *record; /* with frames */
+/* Further records of calls, by correlation ID. */
+struct timeline_of_calls {
+    struct timeline_of_call {
+        uint32_t correlation_id;
+        const void *record;
+    } * entries;
+    size_t count;
 };
-
-struct timeline_stack {
-    struct timeline_stack *next;
-    struct code_record *record; /* owned */
-};
-
-#define TIMELINE_STACK_PLACES 65536
 
 struct timeline_info {
     char *key, *value; /* owned */
@@ -76,8 +71,7 @@ struct timeline_context {
 };
 
 struct timeline {
-    struct gpu_counters_record **counts; /* by correlation ID */
-    size_t count_count;
+    struct timeline_of_calls counts;      /* struct gpu_counters_record, owned */
     char counters[GPU_COUNTERS_MAX][128]; /* the names of their values */
     size_t counter_count;
     struct timeline_thread *threads;
@@ -86,9 +80,8 @@ struct timeline {
      * has no others. */
     struct step_boundary *steps;
     size_t step_count;
-    struct timeline_code *codes; /* by correlation ID */
-    size_t code_count;
-    struct timeline_stack **stacks; /* by ID: TIMELINE_STACK_PLACES lists; NULL: there is no stack */
+    struct timeline_of_calls codes; /* struct code_record with frames, of `stacks` */
+    void *stacks;                   /* struct code_record by ID, each once, owned (tsearch) */
     struct timeline_info *infos;
     size_t info_count;
     struct timeline_activity *activities;
@@ -100,8 +93,6 @@ struct timeline {
     uint64_t index_count;
     uint32_t correlation_min; /* except 0 */
     uint32_t correlation_max;
-    char (*links)[LINKS_TEXT_BYTES]; /* one line per device (model/metrics/links.h); owned */
-    size_t link_count;
     struct recording *recording; /* owns the names */
 };
 
@@ -110,11 +101,8 @@ enum status timeline_load(const char *path, uint32_t shuffle, struct timeline *t
                           struct error *err) MUST_CHECK;
 void timeline_deinit(struct timeline *timeline);
 
-/* The counters recorded for this launch, or NULL. */
-const struct gpu_counters_record *timeline_counts_of(const struct timeline *timeline,
-                                                     uint32_t correlation_id);
-/* The recorded code of this call, or NULL. */
-const struct code_record *timeline_code_of(const struct timeline *timeline, uint32_t correlation_id);
+/* The record for this call, or NULL. */
+const void *timeline_of_call(const struct timeline_of_calls *list, uint32_t correlation_id);
 /* The stack with this ID, or NULL. */
 const struct code_record *timeline_stack(const struct timeline *timeline, uint64_t id);
 /* The recorded links of the device with this UUID (model/metrics/links.h), or NULL. */
@@ -125,6 +113,3 @@ const char *timeline_info(const struct timeline *timeline, const char *key);
 
 /* The nonce of the last boundary until this recorded time; 0: none. */
 uint64_t timeline_nonce(const struct timeline *timeline, uint64_t time_ns);
-
-const struct timeline_context *timeline_context_by_id(const struct timeline *timeline, uint32_t id);
-const struct timeline_context *timeline_context_by_handle(const struct timeline *timeline, uint64_t handle);
