@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <time.h>
 
 #define PAUSE_NS 100000
@@ -74,4 +75,46 @@ bool loader_visit(int (*visit)(struct dl_phdr_info *, size_t, void *), void *con
     atomic_fetch_sub(&inside, entered.is_inside);
     atomic_fetch_sub(&visits, 1);
     return may_visit;
+}
+
+struct walk_step {
+    struct loader_walk *walk;
+    unsigned index;
+    bool is_found;
+};
+
+static int take_next(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct walk_step *step = context;
+    (void)size;
+    if (step->index++ < step->walk->next)
+        return 0;
+    step->is_found = true;
+    step->walk->has_variables = info->dlpi_tls_modid != 0;
+    step->walk->path[0] = '\0';
+    if (info->dlpi_name && strlen(info->dlpi_name) < sizeof step->walk->path)
+        strcpy(step->walk->path, info->dlpi_name);
+    return 1;
+}
+
+bool loader_next(struct loader_walk *walk)
+{
+    struct walk_step step = {.walk = walk};
+    walk->is_refused = !loader_visit(take_next, &step);
+    walk->next += step.is_found;
+    return step.is_found;
+}
+
+static int read_loads(struct dl_phdr_info *info, size_t size, void *loads)
+{
+    (void)size;
+    *(unsigned long long *)loads = info->dlpi_adds;
+    return 1;
+}
+
+unsigned long long loader_loads(void)
+{
+    unsigned long long loads = 0;
+    (void)loader_visit(read_loads, &loads);
+    return loads;
 }

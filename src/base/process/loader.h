@@ -11,5 +11,19 @@
  * delays it by LOADER_LOCK_WAIT_MS at most. */
 bool loader_visit(int (*visit)(struct dl_phdr_info *info, size_t size, void *context), void *context);
 
+/* Goes through the loaded libraries one by one, so that the caller may use dlopen() in between. All zero:
+ * before the first one. */
+struct loader_walk {
+    unsigned next;      /* the next library's index */
+    bool is_refused;    /* another thread is in fork(); try again later */
+    bool has_variables; /* the library has thread-local ones */
+    char path[4096];    /* the library's; empty: the program */
+};
+/* False: there are no more libraries, or is_refused. */
+bool loader_next(struct loader_walk *walk);
+
+/* How many libraries the loader has loaded so far; 0: unknown, because another thread is in fork(). */
+unsigned long long loader_loads(void);
+
 #define LOADER_LOCK_WAIT_MS  50
 #define LOADER_VISIT_WAIT_MS 1000

@@ -110,13 +110,6 @@ bool other_tools_may_release(void)
     return may_give_way;
 }
 
-static int count_loads(struct dl_phdr_info *info, size_t size, void *loads)
-{
-    (void)size;
-    *(unsigned long long *)loads = info->dlpi_adds;
-    return 1;
-}
-
 void other_tools_redirect(const char *path)
 {
     if (share && way != SHARE_PASSES)
@@ -126,9 +119,8 @@ void other_tools_redirect(const char *path)
 
 void other_tools_follow(void)
 {
-    unsigned long long loads = 0;
-    if (cupti_path && loader_visit(count_loads, &loads) && loads != loads_seen &&
-        loader_visit(share->redirect, (void *)(uintptr_t)cupti_path))
+    unsigned long long loads = cupti_path ? loader_loads() : 0;
+    if (loads && loads != loads_seen && loader_visit(share->redirect, (void *)(uintptr_t)cupti_path))
         loads_seen = loads;
 }
 

@@ -87,7 +87,7 @@ void sdk_context_read(struct trace_id_pair *ids, uint8_t *flags)
 }
 
 struct library {
-    char name[4096];
+    struct loader_walk walk;
     ptrdiff_t distance[2]; /* from two threads' thread pointers to their variables */
     char *variable;        /* on the searching thread */
     sdk_context_own_fn *own;
@@ -108,37 +108,9 @@ static void *measure_on_another_thread(void *argument)
 {
     struct library *library = argument;
     thread_is_ours = true;
-    char *found = look_up(library->name, library->own);
+    char *found = look_up(library->walk.path, library->own);
     library->distance[1] = found ? found - thread_pointer() : 0;
     return NULL;
-}
-
-struct search {
-    unsigned index;            /* index in the loader's list */
-    unsigned begin;            /* first index to check */
-    struct library *library;   /* the library found */
-    bool is_found, is_refused; /* refused: another thread is in fork(); try again later */
-};
-
-static int visit(struct dl_phdr_info *info, size_t size, void *context)
-{
-    struct search *search = context;
-    (void)size;
-    if (search->index++ < search->begin)
-        return 0;
-    search->begin = search->index;
-    if (!info->dlpi_tls_modid)
-        return 0;
-    strncpy(search->library->name, info->dlpi_name ? info->dlpi_name : "", sizeof search->library->name - 1);
-    search->is_found = true;
-    return 1;
-}
-
-static int count_loads(struct dl_phdr_info *info, size_t size, void *loads)
-{
-    (void)size;
-    *(unsigned long long *)loads = info->dlpi_adds;
-    return 1;
 }
 
 /* Finds the library whose TLS block on this thread contains the variable. It may be a dependency of the
@@ -158,9 +130,8 @@ static int find_block(struct dl_phdr_info *info, size_t size, void *variable)
     return 1;
 }
 
-static bool settle(struct search *search)
+static bool settle(struct library *library)
 {
-    struct library *library = search->library;
     pthread_t thread;
     library->distance[0] = library->variable - thread_pointer();
     if (pthread_create(&thread, NULL, measure_on_another_thread, library) != 0)
@@ -170,51 +141,46 @@ static bool settle(struct search *search)
     place.distance = library->distance[0];
     place.module = 0;
     if (!place.is_static)
-        search->is_refused = !loader_visit(find_block, library->variable);
+        library->walk.is_refused = !loader_visit(find_block, library->variable);
     return place.is_static || place.module;
 }
 
 /* Advances to the next library that defines the variable. */
-static bool find_next(struct search *search)
+static bool find_next(struct library *library)
 {
-    for (;;) {
-        search->is_found = false;
-        search->is_refused = !loader_visit(visit, search);
-        if (!search->is_found)
-            return false;
-        search->index = 0;
-        search->library->variable = look_up(search->library->name, search->library->own);
-        if (search->library->variable)
+    while (loader_next(&library->walk)) {
+        library->variable = library->walk.has_variables ? look_up(library->walk.path, library->own) : NULL;
+        if (library->variable)
             return true;
     }
+    return false;
 }
 
 bool sdk_context_is_published(sdk_context_own_fn *own)
 {
     struct library library = {.own = own};
-    struct search search = {.library = &library};
-    return atomic_load_explicit(&sdk_context_is_there, memory_order_relaxed) || find_next(&search);
+    return atomic_load_explicit(&sdk_context_is_there, memory_order_relaxed) || find_next(&library);
 }
 
 bool sdk_context_poll(sdk_context_own_fn *own)
 {
     static unsigned long long loads_seen;
     static struct library library;
-    unsigned long long loads = 0;
-    if (atomic_load_explicit(&sdk_context_is_there, memory_order_relaxed) || !thread_pointer() ||
-        !loader_visit(count_loads, &loads) || loads == loads_seen)
+    if (atomic_load_explicit(&sdk_context_is_there, memory_order_relaxed) || !thread_pointer())
         return false;
-    library.own = own;
-    struct search search = {.library = &library};
-    while (!search.is_refused && find_next(&search)) {
-        if (!settle(&search))
+    unsigned long long loads = loader_loads();
+    if (!loads || loads == loads_seen)
+        return false;
+    library = (struct library){.own = own};
+    while (!library.walk.is_refused && find_next(&library)) {
+        if (!settle(&library))
             continue;
         atomic_store_explicit(&sdk_context_is_there, true, memory_order_release);
         log_info("thread contexts are read from " THREAD_RECORD_SYMBOL " of %s",
-                 *library.name ? library.name : "the program");
+                 *library.walk.path ? library.walk.path : "the program");
         return true;
     }
-    if (!search.is_refused)
+    if (!library.walk.is_refused)
         loads_seen = loads;
     return false;
 }

@@ -7,70 +7,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PATH_MAX_BYTES 4096
-
 /* ---- The library ---- */
-
-struct search {
-    unsigned index; /* in the loader's list */
-    unsigned begin; /* first index that was not visited */
-    bool has_next;
-    bool is_interrupted;       /* another thread forks */
-    char path[PATH_MAX_BYTES]; /* empty: the program */
-};
-
-static int visit(struct dl_phdr_info *info, size_t size, void *context)
-{
-    struct search *search = context;
-    (void)size;
-    if (search->index++ < search->begin)
-        return 0;
-    search->begin = search->index;
-    search->has_next = true;
-    search->path[0] = '\0';
-    if (info->dlpi_name && strlen(info->dlpi_name) < sizeof search->path)
-        strcpy(search->path, info->dlpi_name);
-    return 1;
-}
-
-static int count_loads(struct dl_phdr_info *info, size_t size, void *loads)
-{
-    (void)size;
-    *(unsigned long long *)loads = info->dlpi_adds;
-    return 1;
-}
-
-/* Returns the loader's count of loaded objects; 0: not known now. */
-static unsigned long long load_count(void)
-{
-    unsigned long long loads = 0;
-    (void)loader_visit(count_loads, &loads);
-    return loads;
-}
-
-static bool find_next(struct search *search)
-{
-    search->index = 0;
-    search->has_next = false;
-    search->is_interrupted = !loader_visit(visit, search);
-    return search->has_next;
-}
 
 /* Returns a handle of the object that has `_PyRuntime`; NULL: none. RTLD_NODELETE keeps the object loaded. */
 static void *find_library(bool *is_interrupted)
 {
-    /* Not inside dl_iterate_phdr(), whose lock dlopen() must not wait for. */
-    struct search *search = calloc(1, sizeof *search);
+    struct loader_walk walk = {0};
     void *found = NULL;
-    while (search && !found && find_next(search)) {
-        void *object = dlopen(*search->path ? search->path : NULL, RTLD_LAZY | RTLD_NOLOAD);
+    while (!found && loader_next(&walk)) {
+        const char *path = *walk.path ? walk.path : NULL;
+        void *object = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
         if (object && dlsym(object, "_PyRuntime"))
-            found = dlopen(*search->path ? search->path : NULL, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+            found = dlopen(path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
         if (object)
             dlclose(object);
     }
-    *is_interrupted = !search || search->is_interrupted;
-    free(search);
+    *is_interrupted = walk.is_refused;
     return found;
 }
 
@@ -177,7 +129,7 @@ static enum status fill(struct python *python, void *library, struct error *err)
 
 enum status python_find(struct python *python, struct error *err)
 {
-    unsigned long long loads = load_count();
+    unsigned long long loads = loader_loads();
     bool is_interrupted = false;
     void *library = !loads || loads != python->loads ? find_library(&is_interrupted) : NULL;
     python->loads = is_interrupted ? 0 : loads;
