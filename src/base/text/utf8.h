@@ -28,6 +28,25 @@ static inline uint32_t utf8_code(const uint8_t *text, size_t len)
     return code;
 }
 
+#define UTF8_REPLACEMENT 0xfffdu
+
+static inline bool utf8_is_character(uint32_t code)
+{
+    return code < 0xd800 || (code > 0xdfff && code <= 0x10ffff);
+}
+
+/* Writes a character, or UTF8_REPLACEMENT if the code point is none, and returns its bytes: at most 4. */
+static inline uint32_t utf8_put(uint8_t *to, uint32_t code)
+{
+    static const uint8_t marks[] = {0, 0, 0xc0, 0xe0, 0xf0};
+    code = utf8_is_character(code) ? code : UTF8_REPLACEMENT;
+    uint32_t bytes = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    for (uint32_t i = bytes - 1; i > 0; i--, code >>= 6)
+        to[i] = (uint8_t)(0x80 | (code & 0x3f));
+    to[0] = (uint8_t)(marks[bytes] | code);
+    return bytes;
+}
+
 /* Whether a NUL-terminated string is valid UTF-8. */
 bool utf8_is_valid(const char *text);
 

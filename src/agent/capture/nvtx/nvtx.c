@@ -6,6 +6,7 @@
 #include "agent/abi/nvtx_abi.h"
 #include "agent/capture/nvtx/nvtx_names.h"
 #include "agent/capture/nvtx/nvtx_payload.h"
+#include "base/text/utf8.h"
 #include "model/span.h"
 #include "model/semconv.h"
 
@@ -15,8 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define REPLACEMENT 0xfffdu /* U+FFFD, for invalid characters */
-#define OBJECT_BITS 3       /* bits of enum named_object in a name's key */
+#define OBJECT_BITS 3 /* bits of enum named_object in a name's key */
 
 /* NVTX's signatures pass domains and strings as handles. */
 typedef const struct nvtx_name *domain_handle;
@@ -41,24 +41,12 @@ static struct text text_of(const char *s)
     return (struct text){s ? s : "", s ? (uint32_t)strnlen(s, RANGE_TEXT_BYTES) : 0};
 }
 
-static uint32_t put_utf8(char *to, uint32_t character)
-{
-    static const uint8_t marks[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    bool is_character = character < 0xd800 || (character > 0xdfff && character <= 0x10ffff);
-    character = is_character ? character : REPLACEMENT;
-    uint32_t bytes = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
-    for (uint32_t i = bytes - 1; i > 0; i--, character >>= 6)
-        to[i] = (char)(0x80 | (character & 0x3f));
-    to[0] = (char)(marks[bytes] | character);
-    return bytes;
-}
-
 /* Converts a wide text to UTF-8: the longest prefix of whole characters that fits. */
 static struct text text_of_wide(const wchar_t *wide, char to[RANGE_TEXT_BYTES])
 {
     uint32_t bytes = 0;
     while (wide && *wide && bytes <= RANGE_TEXT_BYTES - 4)
-        bytes += put_utf8(to + bytes, (uint32_t)*wide++);
+        bytes += utf8_put((uint8_t *)to + bytes, (uint32_t)*wide++);
     return (struct text){to, bytes};
 }
 
@@ -278,18 +266,6 @@ static void read_payload(struct event *event, domain_handle domain, const struct
     set_name(event, add_structured(event, data, count));
 }
 
-static void read_ascii(struct event *event, const char *message)
-{
-    begin_event(event, NULL);
-    set_name(event, text_of(message));
-}
-
-static void read_wide(struct event *event, const wchar_t *message)
-{
-    begin_event(event, NULL);
-    set_name(event, text_of_wide(message, event->wide));
-}
-
 /* Opens a range and returns its depth, from 0; NVTX_NOT_TRACKED: it was not opened. */
 static int push(const struct event *event)
 {
@@ -305,6 +281,15 @@ static int pop(uint32_t domain, const struct range_end *end)
     range_pop(domain, end);
     return depth > 0 ? (int)depth - 1 : NVTX_NOT_TRACKED;
 }
+
+/* The attributes of an event that has only a message. */
+#define ONLY_MESSAGE(type, member, text)                                                                     \
+    &(struct nvtx_event_attributes)                                                                          \
+    {                                                                                                        \
+        .size = sizeof(struct nvtx_event_attributes), .messageType = type, .message.member = (text)          \
+    }
+#define ASCII(text) ONLY_MESSAGE(NVTX_MESSAGE_ASCII, ascii, text)
+#define WIDE(text)  ONLY_MESSAGE(NVTX_MESSAGE_WIDE, unicode, text)
 
 static void on_DomainMarkEx(domain_handle domain, event_attributes given)
 {
@@ -322,20 +307,12 @@ static void on_MarkEx(event_attributes given)
 
 static void on_MarkA(const char *message)
 {
-    struct event event;
-    if (is_off())
-        return;
-    read_ascii(&event, message);
-    range_mark(&event.text);
+    on_DomainMarkEx(NULL, ASCII(message));
 }
 
 static void on_MarkW(const wchar_t *message)
 {
-    struct event event;
-    if (is_off())
-        return;
-    read_wide(&event, message);
-    range_mark(&event.text);
+    on_DomainMarkEx(NULL, WIDE(message));
 }
 
 static uint64_t on_DomainRangeStartEx(domain_handle domain, event_attributes given)
@@ -354,20 +331,12 @@ static uint64_t on_RangeStartEx(event_attributes given)
 
 static uint64_t on_RangeStartA(const char *message)
 {
-    struct event event;
-    if (is_off())
-        return 0;
-    read_ascii(&event, message);
-    return range_start(&event.text);
+    return on_DomainRangeStartEx(NULL, ASCII(message));
 }
 
 static uint64_t on_RangeStartW(const wchar_t *message)
 {
-    struct event event;
-    if (is_off())
-        return 0;
-    read_wide(&event, message);
-    return range_start(&event.text);
+    return on_DomainRangeStartEx(NULL, WIDE(message));
 }
 
 /* Ends a range, also after NVTX was disabled. */
@@ -398,20 +367,12 @@ static int on_RangePushEx(event_attributes given)
 
 static int on_RangePushA(const char *message)
 {
-    struct event event;
-    if (is_off())
-        return NVTX_NOT_TRACKED;
-    read_ascii(&event, message);
-    return push(&event);
+    return on_DomainRangePushEx(NULL, ASCII(message));
 }
 
 static int on_RangePushW(const wchar_t *message)
 {
-    struct event event;
-    if (is_off())
-        return NVTX_NOT_TRACKED;
-    read_wide(&event, message);
-    return push(&event);
+    return on_DomainRangePushEx(NULL, WIDE(message));
 }
 
 static int on_DomainRangePop(domain_handle domain)

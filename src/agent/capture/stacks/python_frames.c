@@ -329,7 +329,7 @@ static uint32_t char_at(const struct string *string, size_t index)
     uint32_t code = 0;
     memcpy(&code, string->data + index * string->kind,
            string->kind); /* both architectures are little-endian */
-    return code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff) ? 0xfffd : code;
+    return utf8_is_character(code) ? code : UTF8_REPLACEMENT;
 }
 
 /* Opens a string object. The string ends at its terminator, even if its length is larger. False: the object
@@ -361,14 +361,6 @@ static size_t utf8_bytes(uint32_t code)
     return code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
 }
 
-static void put_char(char *to, uint32_t code, size_t bytes)
-{
-    static const uint8_t marks[] = {0, 0, 0xc0, 0xe0, 0xf0};
-    for (size_t i = bytes - 1; i > 0; i--, code >>= 6)
-        to[i] = (char)(0x80 | (code & 0x3f));
-    to[0] = (char)(marks[bytes] | code);
-}
-
 /* Copies the characters from `from` on, as many as fit. */
 static size_t copy_chars(const struct string *string, size_t from, char *to, size_t max)
 {
@@ -381,7 +373,7 @@ static size_t copy_chars(const struct string *string, size_t from, char *to, siz
         size_t bytes = utf8_bytes(code);
         if (bytes > max - length)
             break;
-        put_char(to + length, code, bytes);
+        utf8_put((uint8_t *)to + length, code);
         length += bytes;
     }
     return length;
