@@ -35,7 +35,7 @@ struct program {
     uint32_t instruction_count;
     uint64_t present;
     /* Fields with a fixed place in the record; -1: the kind has no such field. */
-    int8_t start, end, correlation, device, context, stream, name, graph, graph_node;
+    int8_t places[ROLE_GRAPH_NODE + 1]; /* by role */
     struct instruction instructions[ACTIVITY_FIELDS_MAX];
 };
 
@@ -60,28 +60,10 @@ static uint8_t choose_extract(const struct activity_field *field, uint8_t size)
     return (uint8_t)((is_signed && size < 8 ? EXTRACT_SIGNED_1 : EXTRACT_1) + __builtin_ctz(size));
 }
 
-static void note_role(struct program *program, const struct activity_field *field, uint8_t id)
-{
-    int8_t *places[] = {
-        [ROLE_START] = &program->start,
-        [ROLE_END] = &program->end,
-        [ROLE_CORRELATION] = &program->correlation,
-        [ROLE_DEVICE] = &program->device,
-        [ROLE_CONTEXT] = &program->context,
-        [ROLE_STREAM] = &program->stream,
-        [ROLE_NAME] = &program->name,
-        [ROLE_GRAPH] = &program->graph,
-        [ROLE_GRAPH_NODE] = &program->graph_node,
-    };
-    if (field->role != ROLE_NONE)
-        *places[field->role] = (int8_t)id;
-}
-
 static void program_begin(struct program *program)
 {
     memset(program, 0, sizeof *program);
-    program->start = program->end = program->correlation = program->device = program->context =
-        program->stream = program->name = program->graph = program->graph_node = -1;
+    memset(program->places, -1, sizeof program->places);
 }
 
 static void program_add(struct program *program, uint16_t kind, uint8_t id, uint16_t offset, uint8_t size)
@@ -90,7 +72,7 @@ static void program_add(struct program *program, uint16_t kind, uint8_t id, uint
     program->instructions[program->instruction_count++] =
         (struct instruction){offset, id, choose_extract(field, size)};
     program->present |= 1ull << id;
-    note_role(program, field, id);
+    program->places[field->role] = (int8_t)id;
 }
 
 void decode_init_classic(uint32_t cupti_version, const uint64_t fields[ACTIVITY_KINDS_MAX])
@@ -200,8 +182,10 @@ static uint64_t extract(const uint8_t *at, uint8_t how)
     }
 }
 
-static uint64_t value_of(const struct activity_record *record, int8_t field, uint64_t otherwise)
+static uint64_t value_of(const struct activity_record *record, const struct program *program,
+                         enum activity_role role, uint64_t otherwise)
 {
+    int8_t field = program->places[role];
     return field >= 0 ? record->values[field] : otherwise;
 }
 
@@ -214,15 +198,15 @@ static void run(const struct program *program, uint16_t kind, const uint8_t *dat
     }
     record->kind = kind;
     record->present = program->present;
-    record->start_ns = value_of(record, program->start, 0);
-    record->end_ns = value_of(record, program->end, record->start_ns);
-    record->correlation_id = (uint32_t)value_of(record, program->correlation, 0);
-    record->device_id = (uint32_t)value_of(record, program->device, UINT32_MAX);
-    record->context_id = (uint32_t)value_of(record, program->context, 0);
-    record->stream_id = (uint32_t)value_of(record, program->stream, 0);
-    record->name = (const char *)(uintptr_t)value_of(record, program->name, 0);
-    record->graph_id = (uint32_t)value_of(record, program->graph, 0);
-    record->graph_node_id = value_of(record, program->graph_node, 0);
+    record->start_ns = value_of(record, program, ROLE_START, 0);
+    record->end_ns = value_of(record, program, ROLE_END, record->start_ns);
+    record->correlation_id = (uint32_t)value_of(record, program, ROLE_CORRELATION, 0);
+    record->device_id = (uint32_t)value_of(record, program, ROLE_DEVICE, UINT32_MAX);
+    record->context_id = (uint32_t)value_of(record, program, ROLE_CONTEXT, 0);
+    record->stream_id = (uint32_t)value_of(record, program, ROLE_STREAM, 0);
+    record->name = (const char *)(uintptr_t)value_of(record, program, ROLE_NAME, 0);
+    record->graph_id = (uint32_t)value_of(record, program, ROLE_GRAPH, 0);
+    record->graph_node_id = value_of(record, program, ROLE_GRAPH_NODE, 0);
 }
 
 static const struct program *program_at(const uint8_t *data, size_t rest, uint16_t *kind)
@@ -340,7 +324,7 @@ static void visit_named(void *context, const struct activity_record *unnamed)
     const struct naming *naming = context;
     if (unnamed->kind == ACTIVITY_KERNEL && unnamed->name) {
         record.name = decode_name(unnamed);
-        record.values[programs[record.kind].name] = (uint64_t)(uintptr_t)record.name;
+        record.values[programs[record.kind].places[ROLE_NAME]] = (uint64_t)(uintptr_t)record.name;
     }
     naming->visit(naming->context, &record);
 }
