@@ -37,14 +37,10 @@ static bool resolve(struct cupti *cupti)
 #undef RESOLVE
     cupti->has_subscriber_api =
         cupti->cuptiSubscribe_v2 && complete && cupti->version >= CUPTI_VERSION_SUBSCRIBER_API;
-    cupti->replay_clock = (cuspan_replay_clock_fn *)dlsym(cupti->handle, "cuspan_replay_clock");
-    cupti->replay_thread = (cuspan_replay_thread_fn *)dlsym(cupti->handle, "cuspan_replay_thread");
-    cupti->replay_waits = (cuspan_replay_waits_fn *)dlsym(cupti->handle, "cuspan_replay_waits");
-    cupti->replay_late_graphs =
-        (cuspan_replay_late_graphs_fn *)dlsym(cupti->handle, "cuspan_replay_late_graphs");
-    cupti->replay_links = (cuspan_replay_links_fn *)dlsym(cupti->handle, "cuspan_replay_links");
-    cupti->replay_nonce = (cuspan_replay_nonce_fn *)dlsym(cupti->handle, "cuspan_replay_nonce");
-    cupti->replay_code = (cuspan_replay_code_fn *)dlsym(cupti->handle, "cuspan_replay_code");
+#define RESOLVE(name)                                                                                        \
+    cupti->replay_##name = (cuspan_replay_##name##_fn *)dlsym(cupti->handle, "cuspan_replay_" #name);
+    CUPTI_REPLAY_CALLS(RESOLVE)
+#undef RESOLVE
     cupti->replay_room = (cuspan_replay_room_fn **)dlsym(cupti->handle, "cuspan_replay_room");
     return cupti->cuptiGetResultString && cupti->cuptiSubscribe && cupti->cuptiUnsubscribe &&
            cupti->cuptiEnableCallback && cupti->cuptiActivityRegisterCallbacks &&

@@ -14,14 +14,11 @@ struct cupti {
     bool has_subscriber_api; /* user-defined records, and functions that take a subscriber */
     int driver_version;      /* as returned by cuDriverGetVersion, 13000 for CUDA 13.0; 0: unknown */
     /* Set by a replay; NULL with a real CUPTI. */
-    cuspan_replay_clock_fn *replay_clock;
-    cuspan_replay_thread_fn *replay_thread;
     cuspan_replay_room_fn **replay_room;
-    cuspan_replay_waits_fn *replay_waits;
-    cuspan_replay_late_graphs_fn *replay_late_graphs;
-    cuspan_replay_links_fn *replay_links;
-    cuspan_replay_nonce_fn *replay_nonce;
-    cuspan_replay_code_fn *replay_code;
+#define CUPTI_REPLAY_CALLS(X) X(clock) X(thread) X(waits) X(late_graphs) X(links) X(nonce) X(code)
+#define REPLAY_MEMBER(name)   cuspan_replay_##name##_fn *replay_##name;
+    CUPTI_REPLAY_CALLS(REPLAY_MEMBER)
+#undef REPLAY_MEMBER
 #define CUPTI_MEMBER(name, params) name##_fn *name;
     CUPTI_CLASSIC_CALLS(CUPTI_MEMBER)
     CUPTI_NAMED_SUBSCRIBER_CALLS(CUPTI_MEMBER) /* NULL before 13.0 */
