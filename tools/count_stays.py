@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build-stays"
 RECORDING = ROOT / "examples/recordings/threads.cuspanrec"
-BEGIN, END = "correlate_activity", "on_span"
+BEGIN, END = "gpu_join_add", "on_span"
 GROUND = ("base", "model")
 
 # Linked into each library and program; only the agent's library writes.

@@ -105,54 +105,6 @@ void correlate_destroy(struct correlate *correlate)
     free(correlate);
 }
 
-void correlate_code(struct correlate *c, const struct code_record *record)
-{
-    call_spans_code(c, record);
-}
-
-void correlate_call(struct correlate *c, const struct thread_info *thread, const struct call_record *call)
-{
-    call_spans_add(c, thread, call);
-}
-
-void correlate_call_asleep(struct correlate *c, const struct thread_info *thread,
-                           const struct call_record *call)
-{
-    call_spans_add_asleep(c, thread, call);
-}
-
-void correlate_resource(struct correlate *c, const struct thread_info *thread,
-                        const struct resource_record *resource)
-{
-    call_spans_resource(c, thread, resource);
-}
-
-void correlate_context(struct correlate *c, const struct thread_info *thread,
-                       const struct context_record *attached)
-{
-    thread_events_context(c, thread, attached);
-}
-
-void correlate_range(struct correlate *c, const struct thread_info *thread, const struct range_record *range)
-{
-    thread_events_range(c, thread, range);
-}
-
-void correlate_step(struct correlate *c, const struct step_boundary *boundary)
-{
-    session_spans_step(c, boundary);
-}
-
-void correlate_activity(struct correlate *c, const struct activity_record *activity)
-{
-    gpu_join_add(c, activity);
-}
-
-void correlate_end_session(struct correlate *c, const char *reason)
-{
-    session_spans_end(c, reason);
-}
-
 void correlate_name(struct correlate *c, const struct name_record *name)
 {
     if (name->head.cbid == NAMED_CONTEXT_ID) {

@@ -16,26 +16,11 @@ enum status correlate_create(const struct correlate_options *options,
                              struct correlate **correlate) MUST_CHECK;
 void correlate_destroy(struct correlate *correlate);
 
-/* Keeps the stack of the code that makes the next call, for that call's span. */
-void correlate_code(struct correlate *correlate, const struct code_record *record);
-void correlate_call(struct correlate *correlate, const struct thread_info *thread,
-                    const struct call_record *call);
-/* Notes the graph that a call made or changed while capture slept. The call gets no span. */
-void correlate_call_asleep(struct correlate *correlate, const struct thread_info *thread,
-                           const struct call_record *call);
-void correlate_resource(struct correlate *correlate, const struct thread_info *thread,
-                        const struct resource_record *resource);
-/* The caller passes a thread's contexts, ranges and marks in the order of the thread's calls. */
-void correlate_context(struct correlate *correlate, const struct thread_info *thread,
-                       const struct context_record *attached);
-void correlate_range(struct correlate *correlate, const struct thread_info *thread,
-                     const struct range_record *range);
-/* Notes that a step starts or ends. Call it before the calls that started after this boundary. */
-void correlate_step(struct correlate *correlate, const struct step_boundary *boundary);
+/* Calls and what happens around them go to call_spans.h, contexts, ranges and marks to thread_events.h,
+ * boundaries of steps to session_spans.h, and records of GPU work to gpu_join.h. */
 void correlate_name(struct correlate *correlate, const struct name_record *name);
 /* Keeps the hardware counter values of a launch, or the announcement that they follow. */
 void correlate_gpu_counters(struct correlate *correlate, const struct gpu_counters_record *counters);
-void correlate_activity(struct correlate *correlate, const struct activity_record *activity);
 
 /* Returns how many calls wait for their GPU records. */
 uint32_t correlate_waiting(const struct correlate *correlate);
@@ -52,10 +37,6 @@ void correlate_settle(struct correlate *correlate, uint64_t now_monotonic_ns);
 /* Whether the caller should flush CUPTI now: a device has work but no description yet, or many summaries wait
  * for records. */
 bool correlate_wants_records(struct correlate *correlate);
-
-/* Ends the open sessions with this reason. The next session starts with the next work. Waiting records and
- * spans are kept. */
-void correlate_end_session(struct correlate *correlate, const char *reason);
 
 /* Call it at exit: gives up waiting records, and emits all spans that are held, also those of sessions. */
 void correlate_finish(struct correlate *correlate);

@@ -9,7 +9,8 @@ struct correlate;
 
 /* Notes that a step starts or ends. Call it before the calls that started after this boundary. */
 void session_spans_step(struct correlate *correlate, const struct step_boundary *boundary);
-/* Ends the open sessions with this reason. */
+/* Ends the open sessions with this reason. The next session starts with the next work. Waiting records and
+ * spans are kept. */
 void session_spans_end(struct correlate *correlate, const char *reason);
 
 /* Returns the session for work at `time_ns` that belongs to no request: the step's, or outside steps the

@@ -15,6 +15,9 @@
 #include "agent/capture/cupti/selection.h"
 #include "agent/config/config.h"
 #include "agent/correlate/correlate.h"
+#include "agent/correlate/call_spans.h"
+#include "agent/correlate/gpu_join.h"
+#include "agent/correlate/thread_events.h"
 #include "agent/encode/encoder.h"
 #include "agent/export/compress/compress.h"
 #include "model/cuda/activities.h"
@@ -391,7 +394,7 @@ static void on_activity(void *context, const struct activity_record *record)
     struct chain *chain = context;
     chain->events++;
     if (chain->last >= STAGE_CORRELATE)
-        correlate_activity(chain->correlate, record);
+        gpu_join_add(chain->correlate, record);
 }
 
 static void hand_over(struct chain *chain, const struct thread_info *thread, struct record_head *head)
@@ -404,19 +407,19 @@ static void hand_over(struct chain *chain, const struct thread_info *thread, str
         return;
     switch (head->type) {
     case RECORD_CALL:
-        correlate_call(chain->correlate, thread, (const struct call_record *)head);
+        call_spans_add(chain->correlate, thread, (const struct call_record *)head);
         break;
     case RECORD_RESOURCE:
-        correlate_resource(chain->correlate, thread, (const struct resource_record *)head);
+        call_spans_resource(chain->correlate, thread, (const struct resource_record *)head);
         break;
     case RECORD_CONTEXT:
-        correlate_context(chain->correlate, thread, (const struct context_record *)head);
+        thread_events_context(chain->correlate, thread, (const struct context_record *)head);
         break;
     case RECORD_NAME:
         correlate_name(chain->correlate, (const struct name_record *)head);
         break;
     default:
-        correlate_range(chain->correlate, thread, (const struct range_record *)head);
+        thread_events_range(chain->correlate, thread, (const struct range_record *)head);
     }
 }
 

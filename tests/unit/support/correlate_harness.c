@@ -1,4 +1,7 @@
 #include "correlate_harness.h"
+#include "agent/correlate/thread_events.h"
+#include "agent/correlate/gpu_join.h"
+#include "agent/correlate/call_spans.h"
 
 struct kept spans[SPANS_MAX];
 uint32_t span_count;
@@ -128,7 +131,7 @@ void call_full(enum call_domain domain, const char *name, uint32_t id, uint64_t 
         .correlation_id = id,
         .context_id = 1,
         .result = result};
-    correlate_call(correlate, &thread, &record);
+    call_spans_add(correlate, &thread, &record);
 }
 
 void launch(uint32_t id, uint64_t start)
@@ -174,7 +177,7 @@ struct activity_record make_kernel(const char *name, uint32_t id, uint64_t start
 void kernel(const char *name, uint32_t id, uint64_t start, uint64_t end)
 {
     struct activity_record record = make_kernel(name, id, start, end);
-    correlate_activity(correlate, &record);
+    gpu_join_add(correlate, &record);
 }
 
 void tick_after(uint64_t ms)
@@ -253,7 +256,7 @@ void attach_flags(const struct thread_info *on, uint8_t number, uint8_t flags, c
     memset(context.record.span_id, number, 8);
     context.record.state_bytes = (uint16_t)strlen(state);
     memcpy(context.record.state, state, strlen(state));
-    correlate_context(correlate, on, &context.record);
+    thread_events_context(correlate, on, &context.record);
 }
 
 void attach(uint8_t number)
@@ -281,7 +284,7 @@ void say(const struct thread_info *on, enum record_type type, uint64_t id, uint6
         range.record.attr_count = 1;
     }
     range.record.text_bytes = (uint32_t)(at - range.record.text);
-    correlate_range(correlate, on, &range.record);
+    thread_events_range(correlate, on, &range.record);
 }
 
 void push_range(uint64_t id, uint64_t time, const char *name)

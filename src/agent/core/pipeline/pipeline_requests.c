@@ -10,6 +10,7 @@
 #include "base/accounting/balance.h"
 #include "base/accounting/counters.h"
 #include "base/log/log.h"
+#include "agent/correlate/session_spans.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -68,7 +69,7 @@ void pipeline_end_session(const char *why)
 {
     take_finished();
     if (pipeline.correlate)
-        correlate_end_session(pipeline.correlate, why);
+        session_spans_end(pipeline.correlate, why);
 }
 
 void pipeline_take_snapshot(struct pipeline_snapshot *view)
@@ -133,7 +134,7 @@ static void release(void)
     pipeline_pump_all(clock_monotonic_ns() + PUMP_MAX_NS);
     if (pipeline.correlate) {
         correlate_settle(pipeline.correlate, clock_monotonic_ns());
-        correlate_end_session(pipeline.correlate, "release");
+        session_spans_end(pipeline.correlate, "release");
         outputs_send(pipeline.outputs);
     }
     has_changed_hands = true;

@@ -12,53 +12,57 @@
 #include "agent/capture/cupti/selection.h"
 #include "agent/capture/sleep_control.h"
 #include "model/semconv.h"
+#include "agent/correlate/thread_events.h"
+#include "agent/correlate/session_spans.h"
+#include "agent/correlate/gpu_join.h"
+#include "agent/correlate/call_spans.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static void on_call(void *context, const struct thread_info *thread, const struct call_record *call)
 {
-    correlate_call(context, thread, call);
+    call_spans_add(context, thread, call);
 }
 
 static void on_call_asleep(void *context, const struct thread_info *thread, const struct call_record *call)
 {
-    correlate_call_asleep(context, thread, call);
+    call_spans_add_asleep(context, thread, call);
 }
 
 static void on_resource(void *context, const struct thread_info *thread,
                         const struct resource_record *resource)
 {
-    correlate_resource(context, thread, resource);
+    call_spans_resource(context, thread, resource);
 }
 
 static void on_activity(void *context, const struct activity_record *activity)
 {
     if (activity->kind == ACTIVITY_MEMCPY_PEER)
         device_links_peer_copy();
-    correlate_activity(context, activity);
+    gpu_join_add(context, activity);
 }
 
 static void on_context(void *context, const struct thread_info *thread, const struct context_record *attached)
 {
-    correlate_context(context, thread, attached);
+    thread_events_context(context, thread, attached);
 }
 
 static void on_range(void *context, const struct thread_info *thread, const struct range_record *range)
 {
-    correlate_range(context, thread, range);
+    thread_events_range(context, thread, range);
 }
 
 static void on_step(void *context, const struct step_boundary *boundary)
 {
-    correlate_step(context, boundary);
+    session_spans_step(context, boundary);
 }
 
 static bool on_code(void *context, const struct code_record *code)
 {
     const struct code_record *named = native_code_name(code);
     if (named)
-        correlate_code(context, named);
+        call_spans_code(context, named);
     return named != NULL;
 }
 

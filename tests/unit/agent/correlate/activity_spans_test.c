@@ -1,5 +1,7 @@
 #include "support/correlate_harness.h"
 #include "support/stderr_text.h"
+#include "agent/correlate/gpu_join.h"
+#include "agent/correlate/call_spans.h"
 
 static void test_a_kernel_hangs_below_its_call(void **state)
 {
@@ -82,7 +84,7 @@ static void test_a_graph_launch_has_many_children(void **state)
         struct activity_record record = make_kernel(name, 9, 1300 + (uint64_t)i, 1400 + (uint64_t)i);
         record.graph_node_id = (uint64_t)i;
         set_field(&record, "cuda.graph.node.id", (uint64_t)i);
-        correlate_activity(correlate, &record);
+        gpu_join_add(correlate, &record);
         expect_child(only(name), only("cudaGraphLaunch"));
         assert_int_equal(attr_int(only(name), "cuda.graph.node.id"), i);
     }
@@ -98,7 +100,7 @@ static void graph_event(uint16_t cbid, uint64_t handle, uint32_t nodes, uint64_t
                                      .handle = handle,
                                      .nodes = nodes,
                                      .original = original};
-    correlate_resource(correlate, &thread, &record);
+    call_spans_resource(correlate, &thread, &record);
 }
 
 static void launch_graph(uint32_t id, uint64_t start, uint64_t exec)
@@ -113,7 +115,7 @@ static void launch_graph(uint32_t id, uint64_t start, uint64_t exec)
                          .correlation_id = id,
                          .present = 3}};
     call.words[sizeof(struct call_record) / 8] = exec;
-    correlate_call(correlate, &thread, &call.record);
+    call_spans_add(correlate, &thread, &call.record);
 }
 
 static void test_a_graph_s_execution_has_its_number_of_nodes(void **state)
@@ -126,7 +128,7 @@ static void test_a_graph_s_execution_has_its_number_of_nodes(void **state)
     for (uint32_t id = 1; id <= 2; id++) {
         struct activity_record record = make(ACTIVITY_GRAPH_TRACE, id, 1000 * id + 200, 1000 * id + 300);
         record.graph_node_id = 0;
-        correlate_activity(correlate, &record);
+        gpu_join_add(correlate, &record);
     }
     kernel("beside", 1, 1300, 1400);
     assert_int_equal(attr_int(&spans[2], "cuda.graph.nodes"), 6);
@@ -147,7 +149,7 @@ static void test_a_graph_s_node_leads_to_the_call_that_captured_it(void **state)
     for (uint64_t node = 500; node < 502; node++) {
         struct activity_record record = make_kernel(node == 500 ? "known" : "unknown", 3, 1200, 1300);
         record.graph_node_id = node;
-        correlate_activity(correlate, &record);
+        gpu_join_add(correlate, &record);
     }
     const struct kept *node = only("known"), *capture = only("cudaLaunchKernel");
     expect_child(node, only("cudaGraphLaunch"));
@@ -175,14 +177,14 @@ static void describe_code(uint64_t id, uint32_t line, uint32_t flags)
         .line = line, .file_bytes = 8, .name_bytes = 7, .flags = CODE_FRAME_IS_PROGRAMS};
     memcpy(code.record.frames, &frame, sizeof frame);
     memcpy(code.record.frames + sizeof frame, "graph.pycapture", 15);
-    correlate_code(correlate, &code.record);
+    call_spans_code(correlate, &code.record);
 }
 
 static void run_node(const char *name, uint64_t node)
 {
     struct activity_record record = make_kernel(name, 3, 1200, 1300);
     record.graph_node_id = node;
-    correlate_activity(correlate, &record);
+    gpu_join_add(correlate, &record);
 }
 
 static void test_a_graph_s_node_has_the_code_that_captured_it(void **state)
@@ -232,7 +234,7 @@ static void test_the_code_of_a_call_that_fell_asleep_is_of_no_other_call(void **
     settings.capture.launch_stacks = LAUNCH_STACKS_PYTHON;
     begin();
     describe_code(71, 9, 0);
-    correlate_call_asleep(correlate, &thread, &asleep);
+    call_spans_add_asleep(correlate, &thread, &asleep);
     launch(2, 1000);
     assert_null(attr(only("cudaLaunchKernel"), "cuspan.stack.id"));
     settings.capture.launch_stacks = LAUNCH_STACKS_NONE;
@@ -375,7 +377,7 @@ static void test_host_activity_is_no_orphan(void **state)
     struct activity_record record = make(ACTIVITY_OVERHEAD, 0, 100, 200);
     begin();
     set_field(&record, "cuda.overhead.kind", 65536);
-    correlate_activity(correlate, &record);
+    gpu_join_add(correlate, &record);
     assert_null(attr(only("overhead cupti_buffer_flush"), "cuda.orphan"));
     assert_int_equal(only("overhead cupti_buffer_flush")->span.resource, RESOURCE_PROCESS);
     assert_int_equal(counter_get(COUNTER_orphans), 0);
@@ -390,8 +392,8 @@ static void test_host_activity_that_contains_its_call_hangs_beside_it(void **sta
     launch(3, 1000);
     for (unsigned i = 0; i < 2; i++) {
         struct activity_record around = make(kinds[i], 3, 900, 1050), inside = make(kinds[i], 3, 1000, 1050);
-        correlate_activity(correlate, &around);
-        correlate_activity(correlate, &inside);
+        gpu_join_add(correlate, &around);
+        gpu_join_add(correlate, &inside);
     }
     kernel("add", 3, 1060, 1900);
     correlate_finish(correlate);
@@ -412,7 +414,7 @@ static void test_host_activity_is_not_what_a_launch_waits_for(void **state)
     begin_as(&options);
     call_full(CALL_RUNTIME, "cudaGraphLaunch", 9, 1000, 1100, 0);
     struct activity_record inside = make(ACTIVITY_OVERHEAD, 9, 1010, 1050);
-    correlate_activity(correlate, &inside);
+    gpu_join_add(correlate, &inside);
     correlate_finish(correlate);
     assert_int_equal(counter_get(COUNTER_lost_graph_record), 1);
 }
@@ -423,10 +425,10 @@ static void test_zero_timestamps_are_lost_and_counted(void **state)
     struct activity_record record = make_kernel("k", 1, 0, 0);
     begin();
     record.start_ns = 0;
-    correlate_activity(correlate, &record);
+    gpu_join_add(correlate, &record);
     record = make_kernel("k", 1, 5, 0);
     record.end_ns = 0;
-    correlate_activity(correlate, &record);
+    gpu_join_add(correlate, &record);
     assert_int_equal(span_count, 0);
     assert_int_equal(counter_get(COUNTER_lost_zero_timestamps), 2);
 }
@@ -437,7 +439,7 @@ static void test_a_fault_on_the_host_has_no_end_and_is_a_moment(void **state)
     struct activity_record record = make(ACTIVITY_UNIFIED_MEMORY, 0, 500, 0);
     begin();
     record.end_ns = 0;
-    correlate_activity(correlate, &record);
+    gpu_join_add(correlate, &record);
     assert_int_equal(span_count, 1);
     assert_int_equal(counter_get(COUNTER_lost_zero_timestamps), 0);
     assert_int_equal(only("unified_memory")->span.end_ns, BASE_NS + 501);
@@ -474,13 +476,13 @@ static void test_an_execution_of_a_graph_without_times_is_a_span(void **state)
         record.end_ns = cases[i].end ? record.end_ns : 0;
         uint32_t before = span_count;
         if (i % 2) /* before its call, too */
-            correlate_activity(correlate, &record);
+            gpu_join_add(correlate, &record);
         assert_int_equal(span_count, before);
         call_full(CALL_RUNTIME, "cudaGraphLaunch", i + 1, 1000, 1100, 0);
         if (i % 2)
             tick_after(20);
         else
-            correlate_activity(correlate, &record);
+            gpu_join_add(correlate, &record);
         const struct kept *graph = &spans[before + 1];
         expect_child(graph, &spans[before]);
         assert_int_equal(graph->span.start_ns, BASE_NS + cases[i].at);
@@ -506,8 +508,8 @@ static void test_an_execution_of_an_unknown_call_has_one_of_its_times(void **sta
     begin_as(&options);
     struct activity_record record = make(ACTIVITY_GRAPH_TRACE, 5, 1800, 1700), none = record;
     none.start_ns = none.end_ns = 0;
-    correlate_activity(correlate, &record);
-    correlate_activity(correlate, &none);
+    gpu_join_add(correlate, &record);
+    gpu_join_add(correlate, &none);
     assert_int_equal(only("graph")->span.start_ns, BASE_NS + 1700);
     assert_non_null(attr(only("graph"), "cuda.time_unknown"));
     assert_non_null(attr(only("graph"), "cuda.orphan"));
@@ -524,7 +526,7 @@ static void test_no_length_becomes_one_ns_and_is_marked(void **state)
     assert_int_equal(attr_int(only("k"), "cuda.zero_length"), 1);
     assert_int_equal(counter_get(COUNTER_zero_length), 1);
     struct activity_record record = make(ACTIVITY_MEMORY2, 0, 2000, 2000); /* an instant by its kind */
-    correlate_activity(correlate, &record);
+    gpu_join_add(correlate, &record);
     assert_null(attr(only("memory"), "cuda.zero_length"));
     assert_int_equal(attr_int(only("memory"), "cuda.instant"), 1);
     assert_int_equal(counter_get(COUNTER_zero_length), 1);
@@ -557,7 +559,7 @@ static void test_facts_are_no_spans_and_no_losses(void **state)
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         struct activity_record record = {.kind = kinds[i]};
         assert_non_null(activity_table[kinds[i]].name);
-        correlate_activity(correlate, &record);
+        gpu_join_add(correlate, &record);
     }
     assert_int_equal(span_count, 0);
     assert_int_equal(counters_lost(), 0);
@@ -580,7 +582,7 @@ static void test_kernels_are_filtered_by_either_name(void **state)
     assert_int_equal(counter_get(COUNTER_spans_filtered), 2);
     struct activity_record copy =
         make(ACTIVITY_MEMCPY, 1, 1500, 1600); /* not a kernel: the filter does not apply */
-    correlate_activity(correlate, &copy);
+    gpu_join_add(correlate, &copy);
     assert_int_equal(span_count, 4);
 }
 
@@ -591,7 +593,7 @@ static void test_kinds_that_nobody_asked_for_are_left_out(void **state)
     settings.capture.activities.deny = (struct pattern_list){1, deny};
     begin();
     struct activity_record record = make(ACTIVITY_MEMSET, 0, 1500, 1600);
-    correlate_activity(correlate, &record);
+    gpu_join_add(correlate, &record);
     assert_int_equal(span_count, 0);
     assert_int_equal(counter_get(COUNTER_spans_filtered), 1);
 }
@@ -641,14 +643,14 @@ static void test_copies_are_named_by_their_direction(void **state)
     begin();
     set_field(&copy, "cuda.memcpy.kind", 1);
     set_field(&copy, "cuda.memcpy.bytes", 1ull << 40);
-    correlate_activity(correlate, &copy);
+    gpu_join_add(correlate, &copy);
     assert_int_equal(attr_int(only("memcpy HostToDevice"), "cuda.memcpy.bytes"), 1ll << 40);
     expect_text(only("memcpy HostToDevice"), "cuda.memcpy.kind", "HostToDevice");
     set_field(&copy, "cuda.memcpy.kind", 200);
-    correlate_activity(correlate, &copy);
+    gpu_join_add(correlate, &copy);
     assert_int_equal(attr_int(only("memcpy"), "cuda.memcpy.kind"), 200);
     struct activity_record fill = make(ACTIVITY_MEMSET, 0, 1500, 1600);
-    correlate_activity(correlate, &fill);
+    gpu_join_add(correlate, &fill);
     only("memset");
     kernel(NULL, 0, 1500, 1600);
     only("kernel");

@@ -1,4 +1,5 @@
 #include "support/correlate_harness.h"
+#include "agent/correlate/call_spans.h"
 
 #define UNKNOWN_EVENT 99
 
@@ -81,7 +82,7 @@ static void test_odd_calls(void **state)
     (void)state;
     struct call_record unknown = {.head = {sizeof unknown, RECORD_CALL, CALL_RUNTIME, 65535}};
     begin();
-    correlate_call(correlate, &thread, &unknown);
+    call_spans_add(correlate, &thread, &unknown);
     assert_int_equal(span_count, 0);
     call_full(CALL_RUNTIME, "cudaMalloc", 0, 1000, 1000, 0); /* no ID, no length */
     assert_int_equal(only("cudaMalloc")->span.end_ns, BASE_NS + 1001);
@@ -98,7 +99,7 @@ static void resource_on(uint64_t tid, uint16_t cbid, uint64_t time)
                                      .id = 5,
                                      .bytes = 4096,
                                      .handle = 0x7000};
-    correlate_resource(correlate, &other, &record);
+    call_spans_resource(correlate, &other, &record);
 }
 
 static void test_a_module_loaded_inside_a_call_is_its_event(void **state)
@@ -163,7 +164,7 @@ static void test_what_happened_outside_of_calls_is_the_sessions(void **state)
                                      .time_ns = BASE_NS + 500};
     begin();
     attach(5); /* all work belongs to a request: there is no session yet */
-    correlate_resource(correlate, &thread, &loaded);
+    call_spans_resource(correlate, &thread, &loaded);
     launch(1, 1000);
     correlate_finish(correlate);
     assert_int_equal(only("program")->span.event_count, 1);
@@ -187,16 +188,16 @@ static void test_streams_and_threads_have_the_programs_names(void **state)
     begin();
     name_object(NAMED_THREAD, 42, "loader");
     name_object(NAMED_STREAM, handle, "copies");
-    correlate_call(correlate, &thread, &sync.record);
+    call_spans_add(correlate, &thread, &sync.record);
     kernel("work", 1, 2000, 2100);
     expect_text(only("cudaStreamSynchronize"), "thread.name", "loader");
     expect_text(only("cudaStreamSynchronize"), "cuda.stream.name", "copies");
     expect_text(only("work"), "cuda.stream.name", "copies");
     span_count = 0;
     sync.record.head.cbid = find_call(CALL_RUNTIME, "cudaStreamDestroy");
-    correlate_call(correlate, &thread, &sync.record);
+    call_spans_add(correlate, &thread, &sync.record);
     sync.record.head.cbid = find_call(CALL_RUNTIME, "cudaStreamSynchronize");
-    correlate_call(correlate, &thread, &sync.record);
+    call_spans_add(correlate, &thread, &sync.record);
     expect_text(only("cudaStreamDestroy"), "cuda.stream.name", "copies");
     assert_null(attr(only("cudaStreamSynchronize"), "cuda.stream.name"));
 }
@@ -214,7 +215,7 @@ static void event_call(const char *function, int32_t result)
     uint64_t handle = 0x7e0000;
     memcpy(call.record.values, &handle, 8);
     span_count = 0;
-    correlate_call(correlate, &thread, &call.record);
+    call_spans_add(correlate, &thread, &call.record);
 }
 
 static void test_events_have_the_programs_names(void **state)

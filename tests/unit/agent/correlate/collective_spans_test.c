@@ -1,5 +1,8 @@
 #include "support/correlate_harness.h"
 #include "agent/correlate/join/collectives.h"
+#include "agent/correlate/thread_events.h"
+#include "agent/correlate/session_spans.h"
+#include "agent/correlate/gpu_join.h"
 
 #define NCCL_ATTRS_MAX 10
 
@@ -51,7 +54,7 @@ static void begin_range(const char *name)
 
 static void send_range(void)
 {
-    correlate_range(correlate, on, &range.record);
+    thread_events_range(correlate, on, &range.record);
 }
 
 static void pop(void)
@@ -379,7 +382,7 @@ static void test_a_group_whose_end_was_missed_ends(void **state)
 static void copy(uint32_t id, uint64_t start)
 {
     struct activity_record record = make(ACTIVITY_MEMCPY, id, start, start + 100);
-    correlate_activity(correlate, &record);
+    gpu_join_add(correlate, &record);
 }
 
 static void test_copies_run_a_collective_without_a_kernel(void **state)
@@ -477,7 +480,7 @@ static void mark_of_plugin(const char *function, int64_t ordinal, int64_t peer, 
         add_text(NCCL_MARK_ALGORITHM, "RING");
         add_text(NCCL_MARK_PROTOCOL, "LL128");
     }
-    correlate_range(correlate, on, &range.record);
+    thread_events_range(correlate, on, &range.record);
 }
 
 static void test_the_plugin_adds_how(void **state)
@@ -553,7 +556,7 @@ static void test_many_collectives_in_flight(void **state)
 static void step_of_collectives(int64_t number)
 {
     struct step_boundary at = {.time = BASE_NS + (uint64_t)number * 100000, .number = number};
-    correlate_step(correlate, &at);
+    session_spans_step(correlate, &at);
     for (uint32_t i = 0; i < IN_A_STEP; i++) {
         range_time = (uint64_t)number * 100000 + 500 + i;
         push_call("ncclAllReduce", number * IN_A_STEP + i, 1000, REDUCTION, 0);

@@ -1,5 +1,6 @@
 #include "support/correlate_harness.h"
 #include "support/stderr_text.h"
+#include "agent/correlate/gpu_join.h"
 
 enum { ILLEGAL_ADDRESS = 700, ASSERTED = 710 };
 
@@ -12,7 +13,7 @@ static void kernel_without_end(const char *name, uint32_t id, uint64_t start)
 {
     struct activity_record record = make_kernel(name, id, start, 0);
     record.end_ns = 0;
-    correlate_activity(correlate, &record);
+    gpu_join_add(correlate, &record);
 }
 
 static void kernel_without_times(const char *name, uint32_t id)
@@ -84,7 +85,7 @@ static void test_other_contexts_errors_explain_nothing(void **state)
     synchronize(7000, ASSERTED);
     record.start_ns = record.end_ns = 0;
     record.context_id = 2;
-    correlate_activity(correlate, &record);
+    gpu_join_add(correlate, &record);
     assert_int_equal(counter_get(COUNTER_lost_zero_timestamps), 2);
     assert_int_equal(counter_get(COUNTER_lost_context_error), 0);
 }

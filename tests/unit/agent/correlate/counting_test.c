@@ -1,5 +1,8 @@
 #include "support/correlate_harness.h"
 #include "agent/correlate/totals/summaries.h"
+#include "agent/correlate/thread_events.h"
+#include "agent/correlate/gpu_join.h"
+#include "agent/correlate/call_spans.h"
 
 /* For tests with more spans than are kept. */
 static uint32_t counted_spans, counted_incomplete;
@@ -141,7 +144,7 @@ static void test_a_request_has_one_span(void **state)
     set_field(&copy, "cuda.memcpy.bytes", 4096);
     call_full(CALL_RUNTIME, "cudaMemcpyAsync", 2, 1200, 1250, 0);
     kernel("_Z3addi", 1, 3000, 4100);
-    correlate_activity(correlate, &copy);
+    gpu_join_add(correlate, &copy);
     tick_after(500);
     assert_int_equal(span_count, 0); /* the thread may continue */
     attach(0);
@@ -228,7 +231,7 @@ static void test_threads_of_one_request_have_one_summary(void **state)
     attach(5);
     attach_flags(&other_thread, 5, TRACE_FLAG_SAMPLED, "");
     call_full(CALL_RUNTIME, "cudaMalloc", 1, 1000, 1100, 0);
-    correlate_call(correlate, &other_thread, &record);
+    call_spans_add(correlate, &other_thread, &record);
     attach(6);
     call_full(CALL_RUNTIME, "cudaMalloc", 3, 2000, 2100, 0);
     tick_after(200);
@@ -239,7 +242,7 @@ static void test_threads_of_one_request_have_one_summary(void **state)
     expect_below(summary, 5, SPAN_OF(5));
     assert_int_equal(attr_int(summary, "cuda.total.calls"), 2);
     span_count = 0;
-    correlate_call(correlate, &next_thread, &record); /* in the other thread's slot, without a request */
+    call_spans_add(correlate, &next_thread, &record); /* in the other thread's slot, without a request */
     correlate_finish(correlate);
     expect_below(only("cuda summary"), 6, SPAN_OF(6));
     assert_int_equal(attr_int(only("program"), "cuda.total.calls"), 1);
@@ -255,8 +258,8 @@ static void test_a_thread_that_is_gone_holds_nothing(void **state)
         .correlation_id = 2};
     begin_summary();
     attach_flags(&other_thread, 5, TRACE_FLAG_SAMPLED, "");
-    correlate_call(correlate, &other_thread, &record);
-    correlate_call(correlate, &next_thread, &record); /* takes its slot */
+    call_spans_add(correlate, &other_thread, &record);
+    call_spans_add(correlate, &next_thread, &record); /* takes its slot */
     tick_after(200);
     expect_below(only("cuda summary"), 5, SPAN_OF(5));
 }
@@ -327,7 +330,7 @@ static void test_a_request_without_work_has_no_summary(void **state)
         .start_ns = BASE_NS + 1000,
         .end_ns = BASE_NS + 1100,
         .correlation_id = 2};
-    correlate_call(correlate, &other_thread, &record);
+    call_spans_add(correlate, &other_thread, &record);
     kernel("work", 2, 2000, 2100);
     tick_after(5000);
     correlate_finish(correlate);
@@ -371,8 +374,8 @@ static void test_events_and_cuptis_own_work_have_no_place_in_a_summary(void **st
                                      .time_ns = BASE_NS + 500};
     struct activity_record overhead = make(ACTIVITY_OVERHEAD, 0, 100, 200);
     begin_summary();
-    correlate_resource(correlate, &thread, &loaded);
-    correlate_activity(correlate, &overhead);
+    call_spans_resource(correlate, &thread, &loaded);
+    gpu_join_add(correlate, &overhead);
     attach(5);
     launch(1, 400);
     correlate_finish(correlate);
@@ -392,7 +395,7 @@ static void test_beyond_the_table_the_idlest_leave_early(void **state)
     begin_counting_spans();
     for (uint32_t i = 1; i <= SUMMARIES_MAX + 100; i++) {
         memcpy(context.span_id, &i, sizeof i);
-        correlate_context(correlate, &thread, &context);
+        thread_events_context(correlate, &thread, &context);
         launch(i, 1000 * i);
     }
     assert_int_equal(counter_get(COUNTER_summaries_early), 100);
@@ -416,7 +419,7 @@ static void test_where_summaries_are_many_they_leave_sooner(void **state)
     for (uint32_t i = 1; i <= SUMMARIES_MAX / 2 + 10; i++) {
         assert_false(correlate_wants_records(correlate) && i <= SUMMARIES_MAX / 2);
         memcpy(context.span_id, &i, sizeof i);
-        correlate_context(correlate, &thread, &context);
+        thread_events_context(correlate, &thread, &context);
         launch(i, 1000 * i);
     }
     tick_after(20);

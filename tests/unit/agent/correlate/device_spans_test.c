@@ -1,11 +1,13 @@
 #include "support/correlate_harness.h"
+#include "agent/correlate/gpu_join.h"
+#include "agent/correlate/call_spans.h"
 
 static void tell_device(uint32_t id, const char *name)
 {
     struct activity_record record = {.kind = ACTIVITY_DEVICE};
     set_field(&record, "cuda.device.id", id);
     set_field(&record, "cuda.device.name", (uint64_t)(uintptr_t)name);
-    correlate_activity(correlate, &record);
+    gpu_join_add(correlate, &record);
 }
 
 static void test_work_waits_for_its_devices_description(void **state)
@@ -62,7 +64,7 @@ static void test_a_device_is_told_once(void **state)
     for (int i = 0; i < 3; i++) {
         struct activity_record record = make_kernel("k", 1, 1500, 1600);
         record.device_id = 3;
-        correlate_activity(correlate, &record);
+        gpu_join_add(correlate, &record);
     }
     assert_int_equal(device_count, 1);
     assert_int_equal(spans[3].span.resource, RESOURCE_DEVICE(3));
@@ -84,9 +86,9 @@ static void test_devices_beyond_the_table(void **state)
     tell_device(UINT32_MAX, "unknown");
     struct activity_record record = make_kernel("k", 0, 1500, 1600);
     record.device_id = DEVICES_MAX;
-    correlate_activity(correlate, &record);
+    gpu_join_add(correlate, &record);
     record.device_id = UINT32_MAX;
-    correlate_activity(correlate, &record);
+    gpu_join_add(correlate, &record);
     assert_int_equal(device_count, 0);
     assert_int_equal(spans[0].span.resource, RESOURCE_PROCESS);
     assert_int_equal(spans[1].span.resource, RESOURCE_PROCESS);
@@ -99,16 +101,16 @@ static void test_the_null_stream_is_marked(void **state)
     begin();
     context.present = 1 << 4;
     context.values[4] = 7;
-    correlate_activity(correlate, &context);
+    gpu_join_add(correlate, &context);
     kernel("on_null", 0, 1500, 1600);
     assert_int_equal(attr_int(only("on_null"), "cuda.stream.default"), 1);
     struct activity_record record = make_kernel("on_other", 0, 1500, 1600);
     record.stream_id = 8;
-    correlate_activity(correlate, &record);
+    gpu_join_add(correlate, &record);
     assert_null(attr(only("on_other"), "cuda.stream.default"));
     record = make_kernel("of_other", 0, 1500, 1600);
     record.context_id = 2;
-    correlate_activity(correlate, &record);
+    gpu_join_add(correlate, &record);
     assert_null(attr(only("of_other"), "cuda.stream.default"));
 }
 
@@ -134,8 +136,8 @@ static void work_in_context(uint32_t context_id, uint32_t correlation_id)
                                      .start_ns = BASE_NS + 2000,
                                      .end_ns = BASE_NS + 2100};
     span_count = 0;
-    correlate_call(correlate, &thread, &launch);
-    correlate_activity(correlate, &record);
+    call_spans_add(correlate, &thread, &launch);
+    gpu_join_add(correlate, &record);
 }
 
 static void test_contexts_have_the_programs_names(void **state)
@@ -154,7 +156,7 @@ static void test_contexts_have_the_programs_names(void **state)
     work_in_context(5, 3); /* its handle is unknown */
     assert_null(attr(only("work"), "cuda.context.name"));
     struct resource_record gone = {.head = {sizeof gone, RECORD_RESOURCE, 0, 2}, .handle = 0xc3};
-    correlate_resource(correlate, &thread, &gone);
+    call_spans_resource(correlate, &thread, &gone);
     tell_handle(6, 0xc3); /* the handle of another context */
     work_in_context(6, 4);
     assert_null(attr(only("work"), "cuda.context.name"));

@@ -1,4 +1,5 @@
 #include "support/correlate_harness.h"
+#include "agent/correlate/thread_events.h"
 
 static void test_ranges_nest(void **state)
 {
@@ -101,7 +102,7 @@ static void test_ranges_have_attributes_status_and_events(void **state)
                                   .id = 100,
                                   .time_ns = BASE_NS + 1500,
                                   .status = SPAN_STATUS_ERROR};
-    correlate_range(correlate, &thread, &failed);
+    thread_events_range(correlate, &thread, &failed);
     const struct kept *range = only("range");
     assert_int_equal(attr_int(range, "answer"), 42);
     assert_int_equal(range->span.status, SPAN_STATUS_ERROR);

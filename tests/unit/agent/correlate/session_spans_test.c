@@ -1,4 +1,5 @@
 #include "support/correlate_harness.h"
+#include "agent/correlate/gpu_join.h"
 
 /* Returns the parent span. */
 static const struct kept *session_of(const struct kept *child)
@@ -25,10 +26,10 @@ static void test_sessions_say_what_tracing_took(void **state)
     options.take_overhead = take_overhead;
     begin_as(&options);
     set_field(&record, "cuda.overhead.kind", 131072);
-    correlate_activity(correlate, &record);
+    gpu_join_add(correlate, &record);
     record.start_ns = 2000;
     record.end_ns = 2050;
-    correlate_activity(correlate, &record);
+    gpu_join_add(correlate, &record);
     correlate_finish(correlate);
     struct kept *sessions[2] = {NULL};
     size_t count = 0;
@@ -49,7 +50,7 @@ static void test_without_figures_of_its_own(void **state)
     struct activity_record record = make(ACTIVITY_OVERHEAD, 0, 1000, 1200);
     (void)state;
     begin();
-    correlate_activity(correlate, &record);
+    gpu_join_add(correlate, &record);
     correlate_finish(correlate);
     assert_null(attr(only("program"), "cuspan.own.pipeline_time"));
 }

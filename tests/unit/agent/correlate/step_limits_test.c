@@ -1,5 +1,8 @@
 /* Tests the spans of steps that have more than their rank's share. */
 #include "support/correlate_harness.h"
+#include "agent/correlate/session_spans.h"
+#include "agent/correlate/gpu_join.h"
+#include "agent/correlate/call_spans.h"
 
 #define WORLD 64
 #define SHARE 16 /* of each rank */
@@ -34,7 +37,7 @@ static void begin_step(int64_t number)
                                .number = number,
                                .kind = STEP_TRAIN,
                                .source = STEP_BY_OPTIMIZER};
-    correlate_step(correlate, &at);
+    session_spans_step(correlate, &at);
 }
 
 static uint32_t id_of(int64_t number, uint32_t call)
@@ -159,8 +162,8 @@ static void test_the_text_of_a_stack_is_on_a_span_that_is_sent(void **state)
     settings.detail = DETAIL_GRAPH_NODES;
     settings.capture.launch_stacks = LAUNCH_STACKS_PYTHON;
     begin_in_a_job(7);
-    correlate_code(correlate, &code.record);
-    correlate_resource(correlate, &thread, &node);
+    call_spans_code(correlate, &code.record);
+    call_spans_resource(correlate, &thread, &node);
     begin_step(1);
     call_all(1, CALLS);
     tick_after(1);
@@ -177,7 +180,7 @@ static void test_the_text_of_a_stack_is_on_a_span_that_is_sent(void **state)
         struct activity_record record =
             make_kernel("node", id_of(2, i), start, start + (i % 10 ? 100 : 1500));
         record.graph_node_id = 100;
-        correlate_activity(correlate, &record);
+        gpu_join_add(correlate, &record);
     }
     correlate_finish(correlate);
     for (uint32_t i = 0; i < span_count; i++) {
@@ -288,10 +291,10 @@ static void test_both_parts_of_a_step(void **state)
     begin_step(1);
     call_all(1, 12);
     struct step_boundary at = {.time = BASE_NS + STEP + 5000, .number = 1, .kind = STEP_EVALUATION};
-    correlate_step(correlate, &at);
+    session_spans_step(correlate, &at);
     at.time += 1000;
     at.kind = STEP_TRAIN;
-    correlate_step(correlate, &at);
+    session_spans_step(correlate, &at);
     for (uint32_t i = 12; i < 24; i++)
         launch(id_of(1, i), STEP + 7000 + 100 * i);
     work_all(1, 24);
@@ -305,7 +308,7 @@ static void boundary(int64_t number, uint64_t offset, enum step_kind kind)
                                .number = number,
                                .kind = (uint8_t)kind,
                                .source = STEP_BY_OPTIMIZER};
-    correlate_step(correlate, &at);
+    session_spans_step(correlate, &at);
 }
 
 /* A checkpoint near the end of step 1 does not hide how large the step was. */

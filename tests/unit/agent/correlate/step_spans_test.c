@@ -2,6 +2,8 @@
 #include "support/correlate_harness.h"
 
 #include "agent/correlate/trace/sampler.h"
+#include "agent/correlate/session_spans.h"
+#include "agent/correlate/call_spans.h"
 
 static struct step_rules rules;
 
@@ -17,7 +19,7 @@ static void step(int64_t number, uint64_t time, enum step_kind kind)
 {
     struct step_boundary at = {
         .time = BASE_NS + time, .number = number, .kind = (uint8_t)kind, .source = STEP_BY_OPTIMIZER};
-    correlate_step(correlate, &at);
+    session_spans_step(correlate, &at);
 }
 
 static struct step_identity identity_of(int64_t number)
@@ -50,7 +52,7 @@ static void sync_on(const struct thread_info *on, uint32_t id, uint64_t start)
         .end_ns = BASE_NS + start + 10,
         .correlation_id = id,
         .context_id = 1};
-    correlate_call(correlate, on, &record);
+    call_spans_add(correlate, on, &record);
 }
 
 static const struct kept *call_at(uint64_t start)
@@ -376,7 +378,7 @@ static void test_tracing_ends_within_a_step(void **state)
     begin_in_a_job(0);
     step(1, 1000, STEP_TRAIN);
     sync_on(&thread, 1, 1100);
-    correlate_end_session(correlate, "stop");
+    session_spans_end(correlate, "stop");
     expect_text(rank_span("rank 0", 1), "cuda.session.end_reason", "stop");
     assert_int_equal(correlate_held(correlate), 0);
 }

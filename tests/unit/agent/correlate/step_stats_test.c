@@ -5,6 +5,8 @@
 #include "agent/correlate/trace/sampler.h"
 #include "model/metrics/histogram.h"
 #include "model/metrics/views.h"
+#include "agent/correlate/session_spans.h"
+#include "agent/correlate/gpu_join.h"
 
 #include <stdlib.h>
 
@@ -43,7 +45,7 @@ static void step(int64_t number, uint64_t time, enum step_kind kind)
                                .number = number,
                                .kind = (uint8_t)kind,
                                .source = STEP_BY_OPTIMIZER};
-    correlate_step(correlate, &at);
+    session_spans_step(correlate, &at);
 }
 
 /* A call at this time, and its kernel. */
@@ -57,7 +59,7 @@ static void copy(uint64_t call, uint64_t start, uint64_t end)
 {
     call_full(CALL_RUNTIME, "cudaMemcpyAsync", ++call_id, call, call + 10, 0);
     struct activity_record record = make(ACTIVITY_MEMCPY, call_id, start, end);
-    correlate_activity(correlate, &record);
+    gpu_join_add(correlate, &record);
 }
 
 static const struct step_times *times(void)
@@ -208,9 +210,9 @@ static void test_losses_before_the_pipeline_knows_the_step(void **state)
     struct step_boundary sixth = {
         .time = BASE_NS + 2000, .number = 6, .source = STEP_BY_OPTIMIZER, .lost = 3};
     counter_add_alone(COUNTER_lost_ring_full, 3);
-    correlate_step(correlate, &fifth);
+    session_spans_step(correlate, &fifth);
     run("_Z3addi", 1010, 1100, 1200);
-    correlate_step(correlate, &sixth);
+    session_spans_step(correlate, &sixth);
     run("_Z3addi", 2010, 2100, 2200);
     step(7, 3000, STEP_TRAIN);
     settle();
@@ -488,7 +490,7 @@ static void test_whole_steps(void **state)
     run("_Z3addi", 6010, 6100, 6200);
     settle();
     assert_false(measured(3)->is_whole);
-    correlate_end_session(correlate, "exit");
+    session_spans_end(correlate, "exit");
     settle();
     assert_false(measured(4)->is_whole);
 }

@@ -1,4 +1,5 @@
 #include "support/correlate_harness.h"
+#include "agent/correlate/call_spans.h"
 
 static void test_a_call_belongs_to_its_threads_context(void **state)
 {
@@ -31,11 +32,11 @@ static void test_contexts_are_of_one_thread(void **state)
         .start_ns = BASE_NS + 1000,
         .end_ns = BASE_NS + 1100,
         .correlation_id = 2};
-    correlate_call(correlate, &other_thread, &record);
+    call_spans_add(correlate, &other_thread, &record);
     expect_below(only("cudaLaunchKernel"), 5, SPAN_OF(5));
     expect_below(only("cudaMalloc"), 6, SPAN_OF(6));
     span_count = 0;
-    correlate_call(correlate, &next_thread, &record); /* the same slot, another thread */
+    call_spans_add(correlate, &next_thread, &record); /* the same slot, another thread */
     correlate_finish(correlate);
     expect_child(only("cudaMalloc"), only("program"));
 }
