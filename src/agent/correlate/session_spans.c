@@ -36,34 +36,12 @@ static void emit_step_root(struct correlate *c, const struct span *rank)
     spans_emit(c, span);
 }
 
-static struct span_link link_to(const uint8_t trace_id[16], const uint8_t span_id[8], uint32_t flags,
-                                const char *what)
-{
-    struct span_link link = {.flags = flags | SPAN_FLAG_REMOTE_KNOWN};
-    memcpy(link.trace_id, trace_id, 16);
-    memcpy(link.span_id, span_id, 8);
-    link.attr = (struct span_attr){
-        .key = ATTR(SEMCONV_CUDA_LINK), .type = ATTR_STRING, .len = (uint32_t)strlen(what), .s = what};
-    return link;
-}
-
-/* Links a rank's span in a trace of all ranks to the span of TRACEPARENT, if the process has one. */
-static void link_to_process(const struct correlate *c, struct ended_span *ended)
-{
-    const struct trace_context *parent = &c->sessions.current.parent;
-    if (!c->sessions.current.has_parent)
-        return;
-    struct span_link *link = &ended->links[ended->span.link_count++];
-    *link = link_to(parent->trace_id, parent->span_id, SPAN_FLAG_REMOTE | parent->flags, "process");
-    link->trace_state = *parent->trace_state ? parent->trace_state : NULL;
-}
-
 /* Emits the root of the rank's detailed trace, which is the parent of all of the rank's spans. */
 static void emit_detail_root(struct correlate *c, const struct span *rank)
 {
     struct span *span = &c->sessions.root;
     const struct span_link *detail = &c->ended.links[0];
-    struct span_link link = link_to(rank->trace_id, rank->span_id, rank->flags & 0xff, "step");
+    struct span_link link = session_link(rank->trace_id, rank->span_id, rank->flags & 0xff, "step");
     char name[64];
     span_begin(span, rank->start_ns, rank->end_ns);
     memcpy(span->trace_id, detail->trace_id, 16);
@@ -171,10 +149,12 @@ static void close_session(struct correlate *c, struct session *session, const ch
     ended->is_detailed = session->step && session->step->is_detailed;
     if (ended->is_detailed)
         ended->links[ended->span.link_count++] =
-            link_to(session->step->detail_trace_id, session->step->detail_span_id,
-                    TRACE_FLAG_RANDOM | TRACE_FLAG_SAMPLED, "all spans");
+            session_link(session->step->detail_trace_id, session->step->detail_span_id,
+                         TRACE_FLAG_RANDOM | TRACE_FLAG_SAMPLED, "all spans");
     if (session->step && session->step->is_joint)
-        link_to_process(c, ended);
+        /* a rank's span in a trace of all ranks */
+        ended->span.link_count +=
+            session_link_to_process(&c->sessions.current, &ended->links[ended->span.link_count]);
     ended->step_index = session->step ? session->step->index : 0;
     if (session->is_sampled)
         session_overhead_write(&c->sessions.overhead, c->options.take_overhead, &ended->span);

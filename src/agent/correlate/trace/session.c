@@ -160,10 +160,10 @@ void session_add_event(struct session *session, const struct span_event *event)
         session->events[session->event_count++] = *event;
 }
 
-static struct span_link make_link(const uint8_t *trace_id, const uint8_t *span_id, uint32_t flags,
-                                  const char *what)
+struct span_link session_link(const uint8_t trace_id[16], const uint8_t span_id[8], uint32_t flags,
+                              const char *what)
 {
-    struct span_link link = {.flags = flags};
+    struct span_link link = {.flags = flags | SPAN_FLAG_REMOTE_KNOWN};
     memcpy(link.trace_id, trace_id, 16);
     memcpy(link.span_id, span_id, 8);
     link.attr = (struct span_attr){
@@ -171,19 +171,22 @@ static struct span_link make_link(const uint8_t *trace_id, const uint8_t *span_i
     return link;
 }
 
+uint32_t session_link_to_process(const struct session *session, struct span_link *link)
+{
+    const struct trace_context *parent = &session->parent;
+    if (!session->has_parent)
+        return 0;
+    *link = session_link(parent->trace_id, parent->span_id, SPAN_FLAG_REMOTE | parent->flags, "process");
+    link->trace_state = *parent->trace_state ? parent->trace_state : NULL;
+    return 1;
+}
+
 static uint32_t add_links(const struct session *session, struct span_link *links)
 {
-    uint32_t count = 0;
     if (session->number <= 1)
         return 0;
-    links[count++] = session->previous;
-    if (session->has_parent) {
-        const struct trace_context *parent = &session->parent;
-        links[count] = make_link(parent->trace_id, parent->span_id,
-                                 SPAN_FLAG_REMOTE_KNOWN | SPAN_FLAG_REMOTE | parent->flags, "process");
-        links[count++].trace_state = *parent->trace_state ? parent->trace_state : NULL;
-    }
-    return count;
+    links[0] = session->previous;
+    return 1 + session_link_to_process(session, &links[1]);
 }
 
 /* Returns the attribute key of a loss, such as "cuspan.lost.ring_full" for the counter lost_ring_full. */
@@ -243,7 +246,6 @@ void session_close(struct session *session, const char *reason, struct span *spa
     span_attr_string(span, ATTR(SEMCONV_CUDA_SESSION_END_REASON), reason);
     if (counters_lost())
         add_losses(span);
-    session->previous = make_link(session->trace_id, session->span_id,
-                                  session->flags | SPAN_FLAG_REMOTE_KNOWN, "previous session");
+    session->previous = session_link(session->trace_id, session->span_id, session->flags, "previous session");
     session->is_open = false;
 }

@@ -61,3 +61,9 @@ void session_add_event(struct session *session, const struct span_event *event);
 /* Ends the session and fills its span. `reason` is "spans", "age", "step", "stop", "release" or "exit", and
  * must be static. `links` has room for SPAN_LINKS_MAX. */
 void session_close(struct session *session, const char *reason, struct span *span, struct span_link *links);
+
+/* Returns a link with the attribute cuda.link: `what`, which must be static. */
+struct span_link session_link(const uint8_t trace_id[16], const uint8_t span_id[8], uint32_t flags,
+                              const char *what);
+/* Links to the span of TRACEPARENT, and returns 1; 0: the process has none. */
+uint32_t session_link_to_process(const struct session *session, struct span_link *link);
