@@ -11,7 +11,6 @@
 #include "agent/correlate/observers.h"
 #include "agent/correlate/session_spans.h"
 #include "agent/correlate/spans.h"
-#include "agent/correlate/spans/code_attributes.h"
 #include "agent/correlate/state.h"
 #include "agent/correlate/step_spans.h"
 #include "agent/correlate/totals/program_stats.h"
@@ -56,7 +55,7 @@ __attribute__((noinline)) static void put_code(struct correlate *c, uint64_t id)
     struct code_stack *code = code_stacks_of_nodes(c->code, id);
     if (code) {
         c->activities.new_code = code->is_sent ? NULL : code;
-        code_attributes_put(c->options.settings, span, code);
+        spans_put_code(c->options.settings, span, code);
         return;
     }
     code_id_text(id, c->activities.stack_id);

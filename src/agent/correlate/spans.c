@@ -51,3 +51,17 @@ void spans_put_context_name(const struct correlate *c, struct span *span, uint32
     if (name)
         span_attr_string(span, ATTR(SEMCONV_CUDA_CONTEXT_NAME), name);
 }
+
+void spans_put_code(const struct settings *settings, struct span *span, struct code_stack *code)
+{
+    span_attr_string(span, ATTR(SEMCONV_CUSPAN_STACK_ID), code->id);
+    if (*code->function)
+        span_attr_string(span, ATTR(SEMCONV_CODE_FUNCTION_NAME), code->function);
+    if (code->file)
+        span_attr_string(span, ATTR(SEMCONV_CODE_FILE_PATH), code->file);
+    if (code->line)
+        span_attr_int(span, ATTR(SEMCONV_CODE_LINE_NUMBER), code->line);
+    if (!code->is_sent || settings->capture.code_stacktrace == CODE_STACKTRACE_ALWAYS)
+        span_attr_string(span, ATTR(SEMCONV_CODE_STACKTRACE), code->text);
+    code->is_sent = true;
+}
