@@ -9,7 +9,6 @@
 #include "agent/correlate/observers.h"
 #include "agent/correlate/session_spans.h"
 #include "agent/correlate/spans.h"
-#include "agent/correlate/spans/code_attributes.h"
 #include "agent/correlate/stacks/code_profile.h"
 #include "agent/correlate/state.h"
 #include "agent/correlate/step_spans.h"
@@ -123,20 +122,9 @@ static void put_object_name(struct correlate *c, enum named_object kind, const s
 __attribute__((noinline)) static bool makes_device_graph(const struct call_record *call,
                                                          const struct call_info *info)
 {
-    if (call->result != 0 || !strstr(call_name(info), "GraphInstantiate"))
-        return false;
-    const uint64_t *value = call->values;
-    for (uint8_t i = 0; i < info->param_count; i++) {
-        if (!(call->present >> i & 1))
-            continue;
-        const struct call_param *param = &call_params[info->param + i];
-        if (strcmp(call_param_keys[param->key].name, SEMCONV_CUDA_ARG_FLAGS) == 0)
-            return (*value & GRAPH_DEVICE_LAUNCH) != 0;
-        if (param->type == PARAM_STRING || param->type == PARAM_DIM3)
-            return false; /* no instantiating call has parameters of these types */
-        value++;
-    }
-    return false;
+    uint64_t flags;
+    return call->result == 0 && strstr(call_name(info), "GraphInstantiate") &&
+           attributes_param(info, call, SEMCONV_CUDA_ARG_FLAGS, &flags) && flags & GRAPH_DEVICE_LAUNCH;
 }
 
 static void note_device_graph(void)
@@ -316,7 +304,7 @@ static void make_span(struct correlate *c, const struct thread_info *thread, con
         return;
     }
     if (__builtin_expect(c->calls.code != NULL, 0))
-        code_attributes_put(c->options.settings, span, c->calls.code);
+        spans_put_code(c->options.settings, span, c->calls.code);
     if (step)
         step_spans_emit(c, step, span, parent->account);
     else

@@ -131,8 +131,4 @@ enum status recording_open(const char *path, struct recording **recording, struc
 enum status recording_next(struct recording *recording, struct recording_event *event,
                            struct error *err) MUST_CHECK;
 
-/* Bytes read so far, for progress. */
-uint64_t recording_bytes_read(const struct recording *recording);
-uint64_t recording_bytes_total(const struct recording *recording);
-
 void recording_close(struct recording *recording);

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -25,7 +24,6 @@ struct loose_string {
 struct recording {
     int fd;
     char *path;
-    uint64_t size;
     uint64_t offset;       /* of the next read */
     uint64_t block_offset; /* of the current block */
     uint64_t blocks;
@@ -201,18 +199,10 @@ static bool parameters_fit(const struct call_record *call, size_t words)
             continue;
         if (i >= info->param_count || at >= words)
             return false;
-        switch (call_params[info->param + i].type) {
-        case PARAM_DIM3:
-            at += 2;
-            break;
-        case PARAM_STRING:
-            if (call->values[at] > CALL_STRING_BYTES)
-                return false;
-            at += 1 + (call->values[at] + 7) / 8;
-            break;
-        default:
-            at += 1;
-        }
+        const struct call_param *param = &call_params[info->param + i];
+        if (param->type == PARAM_STRING && call->values[at] > CALL_STRING_BYTES)
+            return false;
+        at += call_param_words(param, &call->values[at]);
     }
     return info && at == words;
 }
@@ -670,9 +660,6 @@ static enum status open_file(struct recording *recording, struct error *err)
     if (recording->fd < 0)
         return error_set(err, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_IO,
                          "%s: cannot open the recording: %s", recording->path, strerror(errno));
-    struct stat info;
-    if (fstat(recording->fd, &info) == 0 && S_ISREG(info.st_mode))
-        recording->size = (uint64_t)info.st_size;
     return check_header(recording, err);
 }
 
@@ -696,16 +683,6 @@ enum status recording_open(const char *path, struct recording **out, struct erro
     else
         recording_close(recording);
     return status;
-}
-
-uint64_t recording_bytes_read(const struct recording *recording)
-{
-    return recording->offset;
-}
-
-uint64_t recording_bytes_total(const struct recording *recording)
-{
-    return recording->size;
 }
 
 void recording_close(struct recording *recording)

@@ -48,6 +48,14 @@ struct call_param {
     uint8_t names; /* PARAM_ENUM: index into call_enum_names */
 };
 
+/* How many words of a call's record the parameter takes; `value` is the first. */
+static inline size_t call_param_words(const struct call_param *param, const uint64_t *value)
+{
+    if (param->type == PARAM_STRING)
+        return 1 + (size_t)(value[0] + 7) / 8;
+    return param->type == PARAM_DIM3 ? 2 : 1;
+}
+
 struct call_info {
     uint32_t name;  /* offset into call_names: without version suffix, "_ptsz" kept; 0: no such call */
     uint16_t param; /* index of the first parameter in call_params */

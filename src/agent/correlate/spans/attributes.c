@@ -115,6 +115,20 @@ void attributes_of_call(struct span *span, const struct call_info *info, const s
         words += add_param(span, &call_params[info->param + (uint32_t)__builtin_ctz(present)], words);
 }
 
+bool attributes_param(const struct call_info *info, const struct call_record *call, const char *key,
+                      uint64_t *value)
+{
+    const uint64_t *word = call->values;
+    for (uint32_t present = call->present; present; present &= present - 1) {
+        const struct call_param *param = &call_params[info->param + (uint32_t)__builtin_ctz(present)];
+        *value = *word;
+        if (strcmp(call_param_keys[param->key].name, key) == 0)
+            return true;
+        word += call_param_words(param, word);
+    }
+    return false;
+}
+
 /* Some CUPTIs give a pthread handle instead of the kernel's thread ID. It is an address, which viewers
  * would show as another thread. */
 static bool is_thread_handle(const struct activity_field *field, uint64_t value)

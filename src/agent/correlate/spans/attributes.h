@@ -25,6 +25,11 @@ void attributes_init(struct attribute_plan *plan, enum detail detail);
 /* Adds the call's parameters that the record holds. */
 void attributes_of_call(struct span *span, const struct call_info *info, const struct call_record *call);
 
+/* Reads the first word of the parameter with this attribute key. False: the call has none, or it was not
+ * captured. */
+bool attributes_param(const struct call_info *info, const struct call_record *call, const char *key,
+                      uint64_t *value);
+
 /* Adds the fields that the record holds and the list names. Names, times and device IDs are added
  * elsewhere. */
 void attributes_of_activity(struct span *span, const struct fields *fields,

@@ -1,6 +1,7 @@
 #include "agent/correlate/totals/allocations.h"
 
 #include "base/hash.h"
+#include "agent/correlate/spans/attributes.h"
 #include "base/accounting/counters.h"
 
 #include <stdlib.h>
@@ -220,24 +221,6 @@ void allocations_end_context(struct allocations *a, uint32_t context_id)
     }
 }
 
-/* Reads the parameter of this name. False: the call has none, or it was not captured. */
-static bool param(const struct call_info *info, const struct call_record *call, const char *name,
-                  uint64_t *value)
-{
-    const uint64_t *word = call->values;
-    for (uint8_t i = 0; i < info->param_count && i < 32; i++) {
-        const struct call_param *p = &call_params[info->param + i];
-        if (!(call->present >> i & 1))
-            continue;
-        if (strcmp(call_param_keys[p->key].name + strlen("cuda.arg."), name) == 0) {
-            *value = *word;
-            return true;
-        }
-        word += p->type == PARAM_DIM3 ? 2 : p->type == PARAM_STRING ? 1 + (*word + 7) / 8 : 1;
-    }
-    return false;
-}
-
 static enum memory_kind kind_of(const char *name)
 {
     if (strstr(name, "Host"))
@@ -259,15 +242,16 @@ static bool sizes(const struct call_info *info, const struct call_record *call, 
         strcmp(name, "cuMemSetAccess") == 0)
         return false;
     if (strcmp(name, "cuMemCreate") == 0)
-        return param(info, call, "handle", &allocation->address) &&
-               param(info, call, "bytes", &allocation->bytes);
-    if (!param(info, call, "ptr", &allocation->address))
+        return attributes_param(info, call, "cuda.arg.handle", &allocation->address) &&
+               attributes_param(info, call, "cuda.arg.bytes", &allocation->bytes);
+    if (!attributes_param(info, call, "cuda.arg.ptr", &allocation->address))
         return false;
-    if (param(info, call, "bytes", &allocation->bytes))
+    if (attributes_param(info, call, "cuda.arg.bytes", &allocation->bytes))
         return true;
-    if (!param(info, call, "pitch", &pitch) || !param(info, call, "height", &height))
+    if (!attributes_param(info, call, "cuda.arg.pitch", &pitch) ||
+        !attributes_param(info, call, "cuda.arg.height", &height))
         return false;
-    allocation->bytes = pitch * height * (param(info, call, "depth", &depth) ? depth : 1);
+    allocation->bytes = pitch * height * (attributes_param(info, call, "cuda.arg.depth", &depth) ? depth : 1);
     return true;
 }
 
@@ -283,8 +267,8 @@ void allocations_note(struct allocations *a, const struct call_info *info, const
         put(a, &allocation);
     } else if (info->group == CALL_GROUP_FREE && !strstr(name, "Unregister") &&
                strcmp(name, "cuMemAddressFree") != 0 && strcmp(name, "cuMemUnmap") != 0 &&
-               (param(info, call, "ptr", &allocation.address) ||
-                param(info, call, "handle", &allocation.address))) {
+               (attributes_param(info, call, "cuda.arg.ptr", &allocation.address) ||
+                attributes_param(info, call, "cuda.arg.handle", &allocation.address))) {
         end(a, allocation.address);
     }
 }

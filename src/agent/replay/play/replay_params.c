@@ -4,14 +4,6 @@
 
 #include <string.h>
 
-/* Number of words that a parameter takes in a record. */
-static size_t value_words(const struct call_param *param, const uint64_t *value)
-{
-    if (param->type == PARAM_STRING)
-        return 1 + (value[0] + 7) / 8;
-    return param->type == PARAM_DIM3 ? 2 : 1;
-}
-
 static uint8_t *pointed_at(struct params *params, uint16_t offset)
 {
     for (uint32_t i = 0; i < params->pointed_count; i++) {
@@ -85,6 +77,6 @@ void replay_params_build(struct params *params, const struct call_record *call, 
         bool is_set = is_exit || !(source->how & PARAM_OUT);
         if (place && is_set)
             put_value(params, place, source, value);
-        value += value_words(&call_params[info->param + i], value);
+        value += call_param_words(&call_params[info->param + i], value);
     }
 }

@@ -334,7 +334,6 @@ static void test_every_event_comes_back_as_it_was(void **unused)
     next(recording, &event, RECORDING_LOSS);
     assert_string_equal(event.name, "lost_ring_full");
     assert_int_equal(event.count, 42);
-    assert_int_equal(recording_bytes_read(recording), recording_bytes_total(recording) - 20 - 16);
     assert_ended(recording);
 }
 
