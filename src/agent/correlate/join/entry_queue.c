@@ -12,28 +12,20 @@ struct entry {
 struct entry_queue {
     size_t bytes_max, bytes_used;
     uint32_t count;
-    uint8_t *memory;
+    _Alignas(struct entry) uint8_t memory[];
 };
 
 enum status entry_queue_create(size_t bytes, struct entry_queue **queue)
 {
-    struct entry_queue *made = calloc(1, sizeof *made);
-    if (made)
-        made->memory = malloc(bytes);
-    if (!made || !made->memory) {
-        free(made);
+    *queue = malloc(sizeof **queue + bytes);
+    if (!*queue)
         return STATUS_NO_MEMORY;
-    }
-    made->bytes_max = bytes;
-    *queue = made;
+    **queue = (struct entry_queue){.bytes_max = bytes};
     return STATUS_OK;
 }
 
 void entry_queue_destroy(struct entry_queue *queue)
 {
-    if (!queue)
-        return;
-    free(queue->memory);
     free(queue);
 }
 

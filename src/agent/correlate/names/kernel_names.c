@@ -28,39 +28,31 @@ struct entry {
 struct kernel_names {
     uint64_t numbers, round;
     size_t bytes_max, bytes_used;
-    uint8_t *arena;
     uint32_t used; /* slots in use */
     uint32_t sweeps;
     uint32_t slots[SLOTS];       /* offset in the arena in 8-byte words, + 1; 0: free */
     struct kernel_name uncached; /* a name too long for the arena */
     char full[SPAN_STRING_MAX];  /* scratch for demangling */
+    _Alignas(struct entry) uint8_t arena[];
 };
 
 enum status kernel_names_create(size_t bytes_max, struct kernel_names **names)
 {
-    struct kernel_names *made = calloc(1, sizeof *made);
-    if (made)
-        made->arena = malloc(bytes_max);
-    if (!made || !made->arena) {
-        free(made);
+    *names = calloc(1, sizeof **names + bytes_max);
+    if (!*names)
         return STATUS_NO_MEMORY;
-    }
-    made->bytes_max = bytes_max;
-    *names = made;
+    (*names)->bytes_max = bytes_max;
     return STATUS_OK;
 }
 
 void kernel_names_destroy(struct kernel_names *names)
 {
-    if (!names)
-        return;
-    free(names->arena);
     free(names);
 }
 
 static struct entry *entry_at(const struct kernel_names *names, size_t offset)
 {
-    return (struct entry *)(void *)(names->arena + offset);
+    return (struct entry *)(uintptr_t)(names->arena + offset);
 }
 
 /* Returns the name's slot, or the free slot where it belongs. */
