@@ -5,11 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MEMBER        "ot"
-#define DIGITS_MAX    14  /* of `th` and `rv`, in hexadecimal */
-#define OT_VALUE_MAX  256 /* the specification's limit */
-#define THRESHOLD_MAX 17  /* "th:" and digits */
-#define NO_VALUE      UINT64_MAX
+#define MEMBER       "ot"
+#define DIGITS_MAX   14  /* of `th` and `rv`, in hexadecimal */
+#define OT_VALUE_MAX 256 /* the specification's limit */
+#define NO_VALUE     UINT64_MAX
 
 /* The member `ot` of a tracestate, which is OpenTelemetry's. */
 struct ot_member {
@@ -30,10 +29,9 @@ uint64_t sampler_threshold(double ratio)
     return SAMPLER_NEVER - round_to_even(ratio * (double)SAMPLER_NEVER);
 }
 
-/* Writes "th:" and the threshold's digits without trailing zeros. */
-static void format_threshold(uint64_t threshold, char text[THRESHOLD_MAX + 1])
+void sampler_format_threshold(uint64_t threshold, char text[SAMPLER_THRESHOLD_MAX + 1])
 {
-    int length = snprintf(text, THRESHOLD_MAX + 1, "th:%014llx", (unsigned long long)threshold);
+    int length = snprintf(text, SAMPLER_THRESHOLD_MAX + 1, "th:%014llx", (unsigned long long)threshold);
     while (length > 4 && text[length - 1] == '0')
         text[--length] = 0;
 }
@@ -101,12 +99,12 @@ static void read_ot(const char *trace_state, struct ot_member *ot)
 static void write_state(const char *before, const struct ot_member *ot, uint64_t threshold,
                         char after[TRACE_STATE_MAX])
 {
-    char said[THRESHOLD_MAX + 1] = "";
+    char said[SAMPLER_THRESHOLD_MAX + 1] = "";
     struct trace_state_member member;
     unsigned members = 0;
     size_t used = 0;
     if (threshold != NO_VALUE)
-        format_threshold(threshold, said);
+        sampler_format_threshold(threshold, said);
     if (strlen(said) + 1 + strlen(ot->rest) > OT_VALUE_MAX)
         said[0] = 0;
     after[0] = 0;
@@ -147,7 +145,7 @@ void sampler_init(struct sampler *sampler, const struct settings *settings)
     if (settings->sampler == SAMPLER_TRACE_ID_RATIO && sampler->threshold < SAMPLER_NEVER &&
         !(sampler->traces_per_second > 0)) {
         strcpy(sampler->root_state, MEMBER "=");
-        format_threshold(sampler->threshold, sampler->root_state + strlen(sampler->root_state));
+        sampler_format_threshold(sampler->threshold, sampler->root_state + strlen(sampler->root_state));
     }
 }
 

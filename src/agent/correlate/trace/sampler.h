@@ -41,3 +41,7 @@ bool sampler_admits(struct sampler *sampler, uint64_t now_ns);
 
 /* Returns the threshold T for a ratio from 0 to 1. */
 uint64_t sampler_threshold(double ratio);
+
+#define SAMPLER_THRESHOLD_MAX 17 /* "th:" and digits */
+/* Writes "th:" and the threshold's digits without trailing zeros. */
+void sampler_format_threshold(uint64_t threshold, char text[SAMPLER_THRESHOLD_MAX + 1]);

@@ -1,5 +1,7 @@
 #include "agent/correlate/trace/steps.h"
 
+#include "agent/correlate/trace/sampler.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -26,13 +28,11 @@ struct step *steps_oldest(struct steps *steps)
 /* Writes the step's tracestate: the threshold that applied, without trailing zeros, and the randomness. */
 static void write_state(struct step *step, const struct step_rules *rules)
 {
-    char threshold[16];
+    char threshold[SAMPLER_THRESHOLD_MAX + 1];
     uint64_t value = step_is_certain(rules, step->at.number) ? 0 : rules->threshold;
-    int length = snprintf(threshold, sizeof threshold, "%014llx", (unsigned long long)value);
-    while (length > 1 && threshold[length - 1] == '0')
-        threshold[--length] = 0;
+    sampler_format_threshold(value, threshold);
     if (rules->is_limited)
-        snprintf(step->trace_state, sizeof step->trace_state, "ot=th:%s;rv:%014llx", threshold,
+        snprintf(step->trace_state, sizeof step->trace_state, "ot=%s;rv:%014llx", threshold,
                  (unsigned long long)step->identity.randomness);
 }
 
