@@ -2,7 +2,7 @@
  * with CUPTI through their relocations, like PyTorch's profiler, and those that look its functions up by
  * name, like JAX's.
  *
- * This costs nothing where no library uses CUPTI, and otherwise a read of the symbols of each library that
+ * This costs nothing where no library uses CUPTI, and otherwise a read of the relocations of each library that
  * does. No tool may be subscribed then: its handle may be that of another libcupti than the agent's, to
  * which its calls now go. For PyTorch, python/cuspan/_hooks.py has it done at the import, so that the
  * profiler may come before the agent, which then uses the profiler's libcupti. */
@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #define MODULES_MAX 32 /* with calls of CUPTI */
-#define SYMBOLS_MAX 96
 
 #if defined(__x86_64__)
 #define IS_ADDRESS(type)                                                                                     \
@@ -69,14 +68,11 @@ struct module {
     const ElfW(Dyn) * dynamic;
     const ElfW(Sym) * symbols;
     const char *strings;
-    const uint32_t *gnu_hash, *hash;
     const ElfW(Rela) * tables[2]; /* of data, of calls */
     size_t counts[2];             /* their entries */
     char *relro, *relro_end;      /* read-only after relocation */
     bool is_open;                 /* no longer read-only */
-    uint32_t wanted[SYMBOLS_MAX];
-    any_cupti_fn *entries[SYMBOLS_MAX];
-    size_t wanted_count;
+    bool by_name;                 /* looks CUPTI's functions up with dlsym() */
 };
 
 /* glibc makes the pointers absolute where the table is writable. */
@@ -96,12 +92,6 @@ static void read_dynamic(struct module *module)
             break;
         case DT_STRTAB:
             module->strings = pointer(module, at->d_un.d_ptr);
-            break;
-        case DT_GNU_HASH:
-            module->gnu_hash = pointer(module, at->d_un.d_ptr);
-            break;
-        case DT_HASH:
-            module->hash = pointer(module, at->d_un.d_ptr);
             break;
         case DT_RELA:
             module->tables[0] = pointer(module, at->d_un.d_ptr);
@@ -140,35 +130,13 @@ static bool needs_cupti(const struct module *module, const char *cupti)
     return false;
 }
 
-/* Undefined symbols come before those that the hash table has. */
-static uint32_t undefined_end(const struct module *module)
+/* The function that the symbol, which another library defines, is to be bound to; NULL: it stays. */
+static any_cupti_fn *entry_for(const struct module *module, uint64_t symbol)
 {
-    return module->gnu_hash ? module->gnu_hash[1] : module->hash ? module->hash[1] : 0;
-}
-
-static void find_symbols(struct module *module, bool by_name)
-{
-    uint32_t end = undefined_end(module);
-    for (uint32_t i = 1; i < end && module->wanted_count < SYMBOLS_MAX; i++) {
-        const char *name = module->strings + module->symbols[i].st_name;
-        any_cupti_fn *entry =
-            by_name && strcmp(name, "dlsym") == 0 ? (any_cupti_fn *)look_up : entry_of(name);
-        if (!entry || module->symbols[i].st_shndx != SHN_UNDEF)
-            continue;
-        module->wanted[module->wanted_count] = i;
-        module->entries[module->wanted_count++] = entry;
-    }
-}
-
-static any_cupti_fn *entry_at(const struct module *module, uint32_t symbol)
-{
-    if (!module->wanted_count || symbol < module->wanted[0] ||
-        symbol > module->wanted[module->wanted_count - 1])
+    const char *name = module->strings + module->symbols[symbol].st_name;
+    if (symbol == 0 || module->symbols[symbol].st_shndx != SHN_UNDEF)
         return NULL;
-    for (size_t i = 0; i < module->wanted_count; i++)
-        if (module->wanted[i] == symbol)
-            return module->entries[i];
-    return NULL;
+    return module->by_name && strcmp(name, "dlsym") == 0 ? (any_cupti_fn *)look_up : entry_of(name);
 }
 
 /* As the loader has protected it. */
@@ -194,8 +162,9 @@ static void patch(struct module *module)
     for (size_t table = 0; table < 2; table++) {
         for (size_t i = 0; module->tables[table] && i < module->counts[table]; i++) {
             const ElfW(Rela) *at = &module->tables[table][i];
-            any_cupti_fn *entry = entry_at(module, (uint32_t)ELF64_R_SYM(at->r_info));
-            if (entry && IS_ADDRESS(ELF64_R_TYPE(at->r_info)) && at->r_addend == 0)
+            bool is_address = IS_ADDRESS(ELF64_R_TYPE(at->r_info)) && at->r_addend == 0;
+            any_cupti_fn *entry = is_address ? entry_for(module, ELF64_R_SYM(at->r_info)) : NULL;
+            if (entry)
                 put(module, at->r_offset, entry);
         }
     }
@@ -242,10 +211,9 @@ int share_redirect(struct dl_phdr_info *info, size_t size, void *cupti)
     read_dynamic(&module);
     if (!module.symbols || !module.strings)
         return 0;
-    bool by_name = looks_up_cupti(info->dlpi_name ? info->dlpi_name : "");
-    if ((!by_name && !needs_cupti(&module, cupti)) || is_known(info->dlpi_addr))
+    module.by_name = looks_up_cupti(info->dlpi_name ? info->dlpi_name : "");
+    if ((!module.by_name && !needs_cupti(&module, cupti)) || is_known(info->dlpi_addr))
         return 0;
-    find_symbols(&module, by_name);
     patch(&module);
     return 0;
 }
