@@ -143,15 +143,18 @@ static enum status set_config(struct profiler *profiler, struct error *err)
                                  "configure the counters", err);
 }
 
-enum status profiler_begin(struct profiler *profiler, struct error *err)
+static enum status start(struct profiler *profiler, struct error *err)
 {
     PROFILER_PARAMS(params, profiler_object, pRangeProfilerObject, .pRangeProfilerObject = profiler->ranges);
+    return profiler_host_explain(profiler_calls.cuptiRangeProfilerStart(&params), "start the counters", err);
+}
+
+enum status profiler_begin(struct profiler *profiler, struct error *err)
+{
     enum status status = clear_data(profiler, err);
     if (status == STATUS_OK)
         status = set_config(profiler, err);
-    return status == STATUS_OK ? profiler_host_explain(profiler_calls.cuptiRangeProfilerStart(&params),
-                                                       "start the counters", err)
-                               : status;
+    return status == STATUS_OK ? start(profiler, err) : status;
 }
 
 static enum status open_ranges(struct profiler *profiler, cuda_context_handle context, struct error *err)
@@ -288,12 +291,9 @@ enum status profiler_end(struct profiler *profiler, double *values, size_t *coun
     return status == STATUS_OK && ranges > 0 ? evaluate(profiler, 0, values, err) : status;
 }
 
-/* Starts a pass. CUPTI continues with the next one as long as its data are not cleared. */
-static enum status begin_pass(struct profiler *profiler, struct error *err)
+/* Pushes the range of a pass, which started with this status. */
+static enum status push_pass(struct profiler *profiler, enum status status, struct error *err)
 {
-    PROFILER_PARAMS(params, profiler_object, pRangeProfilerObject, .pRangeProfilerObject = profiler->ranges);
-    enum status status =
-        profiler_host_explain(profiler_calls.cuptiRangeProfilerStart(&params), "start the counters", err);
     if (status == STATUS_OK)
         status = profiler_push(profiler, err);
     profiler->is_looping = status == STATUS_OK;
@@ -302,10 +302,7 @@ static enum status begin_pass(struct profiler *profiler, struct error *err)
 
 enum status profiler_loop_begin(struct profiler *profiler, struct error *err)
 {
-    enum status status = clear_data(profiler, err);
-    if (status == STATUS_OK)
-        status = set_config(profiler, err);
-    return status == STATUS_OK ? begin_pass(profiler, err) : status;
+    return push_pass(profiler, profiler_begin(profiler, err), err);
 }
 
 static enum status end_pass(struct profiler *profiler, bool *has_all, struct error *err)
@@ -322,7 +319,8 @@ enum status profiler_loop_again(struct profiler *profiler, bool *again, struct e
     bool has_all = false;
     enum status status = end_pass(profiler, &has_all, err);
     *again = status == STATUS_OK && !has_all;
-    return *again ? begin_pass(profiler, err) : status;
+    /* CUPTI continues with the next pass as long as its data are not cleared. */
+    return *again ? push_pass(profiler, start(profiler, err), err) : status;
 }
 
 enum status profiler_loop_end(struct profiler *profiler, double *values, struct error *err)
