@@ -119,32 +119,6 @@ static int start_v1(void *context, void **handle, void *descriptor)
         .peer = (p2p)->peer                                                                                  \
     }
 
-static int start_v2(void *context, void **handle, void *descriptor)
-{
-    (void)context;
-    uint8_t type = start_of(handle, descriptor);
-    const struct nccl_coll_v2 *coll = descriptor;
-    const struct nccl_p2p_v2 *p2p = descriptor;
-    if (type == NCCL_PROFILE_COLL)
-        write_event(EVENT_OF_COLL(coll->commHash, coll));
-    else if (type == NCCL_PROFILE_P2P)
-        write_event(EVENT_OF_P2P(p2p->commHash, p2p));
-    return 0;
-}
-
-static int start_v3(void *context, void **handle, void *descriptor)
-{
-    (void)context;
-    uint8_t type = start_of(handle, descriptor);
-    const struct nccl_coll_v3 *coll = descriptor;
-    const struct nccl_p2p_v2 *p2p = descriptor;
-    if (type == NCCL_PROFILE_COLL)
-        write_event(EVENT_OF_COLL(coll->commHash, coll));
-    else if (type == NCCL_PROFILE_P2P)
-        write_event(EVENT_OF_P2P(p2p->commHash, p2p));
-    return 0;
-}
-
 /* Returns the communicator's ID; 0: the context has none. */
 static uint64_t communicator_of(const void *context)
 {
@@ -154,15 +128,24 @@ static uint64_t communicator_of(const void *context)
                : 0;
 }
 
-static int start_v4(void *context, void **handle, void *descriptor)
-{
-    uint8_t type = start_of(handle, descriptor);
-    if (type == NCCL_PROFILE_COLL)
-        write_event(EVENT_OF_COLL(communicator_of(context), (const struct nccl_coll_v4 *)descriptor));
-    else if (type == NCCL_PROFILE_P2P)
-        write_event(EVENT_OF_P2P(communicator_of(context), (const struct nccl_p2p_v4 *)descriptor));
-    return 0;
-}
+#define START(version, coll_type, p2p_type, id_of)                                                           \
+    static int start_v##version(void *context, void **handle, void *descriptor)                              \
+    {                                                                                                        \
+        uint8_t type = start_of(handle, descriptor);                                                         \
+        const struct coll_type *coll = descriptor;                                                           \
+        const struct p2p_type *p2p = descriptor;                                                             \
+        (void)context;                                                                                       \
+        if (type == NCCL_PROFILE_COLL)                                                                       \
+            write_event(EVENT_OF_COLL(id_of(context, coll), coll));                                          \
+        else if (type == NCCL_PROFILE_P2P)                                                                   \
+            write_event(EVENT_OF_P2P(id_of(context, p2p), p2p));                                             \
+        return 0;                                                                                            \
+    }
+#define ID_OF_EVENT(context, event)   (event)->commHash
+#define ID_OF_CONTEXT(context, event) communicator_of(context)
+START(2, nccl_coll_v2, nccl_p2p_v2, ID_OF_EVENT)
+START(3, nccl_coll_v3, nccl_p2p_v2, ID_OF_EVENT)
+START(4, nccl_coll_v4, nccl_p2p_v4, ID_OF_CONTEXT)
 
 /* Handles the start of an event. NCCL passes some types beyond a byte, although the plugin does not request
  * them; they are ignored. */
