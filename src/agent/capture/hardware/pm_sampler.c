@@ -38,8 +38,7 @@ static enum status choose_metrics(struct pm_sampler *sampler, struct error *err)
 static enum status enable(struct pm_sampler *sampler, struct error *err)
 {
     PROFILER_PARAMS(params, pm_sampling_enable, pPmSamplingObject, .deviceIndex = sampler->device);
-    enum status status =
-        profiler_host_explain(profiler_calls.cuptiPmSamplingEnable(&params), "enable sampling", err);
+    enum status status = PROFILER_CALL(cuptiPmSamplingEnable, params, "enable sampling", err);
     if (status == STATUS_OK)
         sampler->handle = params.pPmSamplingObject;
     return status;
@@ -69,8 +68,7 @@ static enum status clear_data(struct pm_sampler *sampler, struct error *err)
 {
     PROFILER_PARAMS(params, pm_sampling_data_initialize, pCounterData, .pPmSamplingObject = sampler->handle,
                     .counterDataSize = sampler->data.size, .pCounterData = sampler->data.bytes);
-    return profiler_host_explain(profiler_calls.cuptiPmSamplingCounterDataImageInitialize(&params),
-                                 "clear the samples", err);
+    return PROFILER_CALL(cuptiPmSamplingCounterDataImageInitialize, params, "clear the samples", err);
 }
 
 static enum status make_data(struct pm_sampler *sampler, struct error *err)
@@ -78,8 +76,8 @@ static enum status make_data(struct pm_sampler *sampler, struct error *err)
     PROFILER_PARAMS(params, pm_sampling_data_size, counterDataSize, .pPmSamplingObject = sampler->handle,
                     .pMetricNames = sampler->host.names, .numMetrics = sampler->host.name_count,
                     .maxSamples = PM_SAMPLES_AT_ONCE);
-    enum status status = profiler_host_explain(profiler_calls.cuptiPmSamplingGetCounterDataSize(&params),
-                                               "allocate the sample buffer", err);
+    enum status status =
+        PROFILER_CALL(cuptiPmSamplingGetCounterDataSize, params, "allocate the sample buffer", err);
     if (status == STATUS_OK)
         status = profiler_host_make_image(&sampler->data, params.counterDataSize, "the samples", err);
     return status == STATUS_OK ? clear_data(sampler, err) : status;
@@ -88,8 +86,7 @@ static enum status make_data(struct pm_sampler *sampler, struct error *err)
 static enum status start(struct pm_sampler *sampler, struct error *err)
 {
     PROFILER_PARAMS(params, pm_sampling_call, pPmSamplingObject, .pPmSamplingObject = sampler->handle);
-    enum status status =
-        profiler_host_explain(profiler_calls.cuptiPmSamplingStart(&params), "start sampling", err);
+    enum status status = PROFILER_CALL(cuptiPmSamplingStart, params, "start sampling", err);
     sampler->is_started = status == STATUS_OK;
     return status;
 }
@@ -158,7 +155,7 @@ static enum status read_some(struct pm_sampler *sampler, pm_sampler_see_fn *see,
         return error_set(err, STATUS_FULL, "the GPU's sample buffer overflowed");
     enum status status = profiler_host_explain(result, doing, err);
     if (status == STATUS_OK)
-        status = profiler_host_explain(profiler_calls.cuptiPmSamplingGetCounterDataInfo(&info), doing, err);
+        status = PROFILER_CALL(cuptiPmSamplingGetCounterDataInfo, info, doing, err);
     for (size_t i = 0; i < info.numCompletedSamples && status == STATUS_OK; i++)
         status = see_sample(sampler, i, see, seer, err);
     return status == STATUS_OK ? clear_data(sampler, err) : status;

@@ -99,8 +99,8 @@ static enum status size_data(struct profiler *profiler, size_t *bytes, struct er
                     .pMetricNames = profiler->host.names, .numMetrics = profiler->host.name_count,
                     .maxNumOfRanges = profiler->ranges_max,
                     .maxNumRangeTreeNodes = (uint32_t)profiler->ranges_max);
-    enum status status = profiler_host_explain(profiler_calls.cuptiRangeProfilerGetCounterDataSize(&params),
-                                               "allocate the counter buffer", err);
+    enum status status =
+        PROFILER_CALL(cuptiRangeProfilerGetCounterDataSize, params, "allocate the counter buffer", err);
     *bytes = params.counterDataSize;
     return status;
 }
@@ -126,8 +126,7 @@ static enum status clear_data(struct profiler *profiler, struct error *err)
     PROFILER_PARAMS(params, profiler_data_initialize, pCounterData, .pRangeProfilerObject = profiler->ranges,
                     .counterDataSize = profiler->data.size, .pCounterData = profiler->data.bytes);
     profiler->ranges_marked = 0;
-    return profiler_host_explain(profiler_calls.cuptiRangeProfilerCounterDataImageInitialize(&params),
-                                 "clear the counters", err);
+    return PROFILER_CALL(cuptiRangeProfilerCounterDataImageInitialize, params, "clear the counters", err);
 }
 
 static enum status set_config(struct profiler *profiler, struct error *err)
@@ -139,14 +138,13 @@ static enum status set_config(struct profiler *profiler, struct error *err)
                     .range = replays ? PROFILER_AUTO_RANGE : PROFILER_USER_RANGE,
                     .replayMode = replays ? PROFILER_KERNEL_REPLAY : PROFILER_USER_REPLAY,
                     .maxRangesPerPass = profiler->ranges_max, .numNestingLevels = 1, .minNestingLevel = 1);
-    return profiler_host_explain(profiler_calls.cuptiRangeProfilerSetConfig(&params),
-                                 "configure the counters", err);
+    return PROFILER_CALL(cuptiRangeProfilerSetConfig, params, "configure the counters", err);
 }
 
 static enum status start(struct profiler *profiler, struct error *err)
 {
     PROFILER_PARAMS(params, profiler_object, pRangeProfilerObject, .pRangeProfilerObject = profiler->ranges);
-    return profiler_host_explain(profiler_calls.cuptiRangeProfilerStart(&params), "start the counters", err);
+    return PROFILER_CALL(cuptiRangeProfilerStart, params, "start the counters", err);
 }
 
 enum status profiler_begin(struct profiler *profiler, struct error *err)
@@ -160,8 +158,7 @@ enum status profiler_begin(struct profiler *profiler, struct error *err)
 static enum status open_ranges(struct profiler *profiler, cuda_context_handle context, struct error *err)
 {
     PROFILER_PARAMS(params, profiler_enable, pRangeProfilerObject, .ctx = context);
-    enum status status =
-        profiler_host_explain(profiler_calls.cuptiRangeProfilerEnable(&params), "enable the counters", err);
+    enum status status = PROFILER_CALL(cuptiRangeProfilerEnable, params, "enable the counters", err);
     if (status != STATUS_OK)
         return status;
     profiler->ranges = params.pRangeProfilerObject;
@@ -215,21 +212,20 @@ enum status profiler_push(struct profiler *profiler, struct error *err)
     PROFILER_PARAMS(params, profiler_push_range, pRangeName, .pRangeProfilerObject = profiler->ranges,
                     .pRangeName = name);
     snprintf(name, sizeof name, "%zu", profiler->ranges_marked);
-    return profiler_host_explain(profiler_calls.cuptiRangeProfilerPushRange(&params), "start counting", err);
+    return PROFILER_CALL(cuptiRangeProfilerPushRange, params, "start counting", err);
 }
 
 enum status profiler_pop(struct profiler *profiler, struct error *err)
 {
     PROFILER_PARAMS(params, profiler_object, pRangeProfilerObject, .pRangeProfilerObject = profiler->ranges);
     profiler->ranges_marked++;
-    return profiler_host_explain(profiler_calls.cuptiRangeProfilerPopRange(&params), "stop counting", err);
+    return PROFILER_CALL(cuptiRangeProfilerPopRange, params, "stop counting", err);
 }
 
 static enum status stop(struct profiler *profiler, bool *has_all, struct error *err)
 {
     PROFILER_PARAMS(params, profiler_stop, isAllPassSubmitted, .pRangeProfilerObject = profiler->ranges);
-    enum status status =
-        profiler_host_explain(profiler_calls.cuptiRangeProfilerStop(&params), "stop the counters", err);
+    enum status status = PROFILER_CALL(cuptiRangeProfilerStop, params, "stop the counters", err);
     *has_all = params.isAllPassSubmitted;
     return status;
 }
@@ -240,11 +236,9 @@ static enum status decode(struct profiler *profiler, size_t *ranges, size_t *dro
     PROFILER_PARAMS(decode, profiler_decode, numOfRangeDropped, .pRangeProfilerObject = profiler->ranges);
     PROFILER_PARAMS(info, profiler_data_info, numTotalRanges, .pCounterDataImage = profiler->data.bytes,
                     .counterDataImageSize = profiler->data.size);
-    enum status status =
-        profiler_host_explain(profiler_calls.cuptiRangeProfilerDecodeData(&decode), "read the counters", err);
+    enum status status = PROFILER_CALL(cuptiRangeProfilerDecodeData, decode, "read the counters", err);
     if (status == STATUS_OK)
-        status = profiler_host_explain(profiler_calls.cuptiRangeProfilerGetCounterDataInfo(&info),
-                                       "read the counters", err);
+        status = PROFILER_CALL(cuptiRangeProfilerGetCounterDataInfo, info, "read the counters", err);
     *ranges = info.numTotalRanges;
     *dropped = decode.numOfRangeDropped;
     return status;
@@ -309,8 +303,7 @@ static enum status end_pass(struct profiler *profiler, bool *has_all, struct err
 {
     PROFILER_PARAMS(params, profiler_object, pRangeProfilerObject, .pRangeProfilerObject = profiler->ranges);
     profiler->is_looping = false;
-    enum status status =
-        profiler_host_explain(profiler_calls.cuptiRangeProfilerPopRange(&params), "stop counting", err);
+    enum status status = PROFILER_CALL(cuptiRangeProfilerPopRange, params, "stop counting", err);
     return status == STATUS_OK ? stop(profiler, has_all, err) : status;
 }
 
@@ -399,8 +392,7 @@ enum status profiler_list(cuda_context_handle context, enum profiler_type type, 
     for (uint32_t kind = 0; kind < PROFILER_METRIC_TYPES && status == STATUS_OK; kind++) {
         PROFILER_PARAMS(params, profiler_base_metrics, numMetrics, .pHostObject = profiler.host.handle,
                         .metricType = kind);
-        status = profiler_host_explain(profiler_calls.cuptiProfilerHostGetBaseMetrics(&params),
-                                       "list the chip's metrics", err);
+        status = PROFILER_CALL(cuptiProfilerHostGetBaseMetrics, params, "list the chip's metrics", err);
         for (size_t i = 0; i < params.numMetrics && status == STATUS_OK; i++)
             see_metric(&profiler, params.ppMetricNames[i], kind, see, seer);
     }

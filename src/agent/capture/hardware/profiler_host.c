@@ -95,8 +95,7 @@ static enum status initialize(struct error *err)
     if (atomic_load(&is_initialized))
         return STATUS_OK;
     PROFILER_PARAMS(params, profiler_initialize, pPriv, );
-    enum status status = profiler_host_explain(profiler_calls.cuptiProfilerInitialize(&params),
-                                               "initialize hardware counters", err);
+    enum status status = PROFILER_CALL(cuptiProfilerInitialize, params, "initialize hardware counters", err);
     atomic_store(&is_initialized, status == STATUS_OK);
     return status;
 }
@@ -105,8 +104,8 @@ static enum status check_device(enum profiler_type type, uint32_t device, struct
 {
     PROFILER_PARAMS(params, profiler_device_supported, api, .cuDevice = (int)device,
                     .api = type == PROFILER_SAMPLES ? PROFILER_API_SAMPLES : PROFILER_API_RANGES);
-    enum status status = profiler_host_explain(profiler_calls.cuptiProfilerDeviceSupported(&params),
-                                               "query whether the GPU has hardware counters", err);
+    enum status status = PROFILER_CALL(cuptiProfilerDeviceSupported, params,
+                                       "query whether the GPU has hardware counters", err);
     if (status != STATUS_OK || params.isSupported == PROFILER_SUPPORTED ||
         params.isSupported == PROFILER_LIMITED)
         return status;
@@ -130,8 +129,7 @@ static enum status check_device(enum profiler_type type, uint32_t device, struct
 static enum status learn_chip(struct profiler_host *host, uint32_t device, struct error *err)
 {
     PROFILER_PARAMS(params, profiler_chip_name, pChipName, .deviceIndex = device);
-    enum status status =
-        profiler_host_explain(profiler_calls.cuptiDeviceGetChipName(&params), "query the chip's name", err);
+    enum status status = PROFILER_CALL(cuptiDeviceGetChipName, params, "query the chip's name", err);
     if (status == STATUS_OK)
         snprintf(host->chip, sizeof host->chip, "%s", params.pChipName);
     return status;
@@ -195,8 +193,7 @@ static enum status open_metrics(const struct profiler_host *host, profiler_host_
 {
     PROFILER_PARAMS(params, profiler_host_initialize, pHostObject, .profilerType = host->type,
                     .pChipName = host->chip, .pCounterAvailabilityImage = host->availability.bytes);
-    enum status status = profiler_host_explain(profiler_calls.cuptiProfilerHostInitialize(&params),
-                                               "query the chip's metrics", err);
+    enum status status = PROFILER_CALL(cuptiProfilerHostInitialize, params, "query the chip's metrics", err);
     *handle = status == STATUS_OK ? params.pHostObject : NULL;
     return status;
 }
@@ -299,22 +296,19 @@ enum status profiler_host_find(struct profiler_host *host, const struct pattern_
 enum status profiler_host_configure(struct profiler_host *host, size_t *passes, struct error *err)
 {
     PROFILER_PARAMS(size, profiler_config_size, configImageSize, .pHostObject = host->handle);
-    enum status status = profiler_host_explain(profiler_calls.cuptiProfilerHostGetConfigImageSize(&size),
-                                               "plan the counters", err);
+    enum status status = PROFILER_CALL(cuptiProfilerHostGetConfigImageSize, size, "plan the counters", err);
     if (status == STATUS_OK)
         status = profiler_host_make_image(&host->config, size.configImageSize, "the counter plan", err);
     if (status != STATUS_OK)
         return status;
     PROFILER_PARAMS(image, profiler_config_image, pConfigImage, .pHostObject = host->handle,
                     .configImageSize = host->config.size, .pConfigImage = host->config.bytes);
-    status = profiler_host_explain(profiler_calls.cuptiProfilerHostGetConfigImage(&image),
-                                   "plan the counters", err);
+    status = PROFILER_CALL(cuptiProfilerHostGetConfigImage, image, "plan the counters", err);
     if (status != STATUS_OK)
         return status;
     PROFILER_PARAMS(count, profiler_passes, numOfPasses, .configImageSize = host->config.size,
                     .pConfigImage = host->config.bytes);
-    status = profiler_host_explain(profiler_calls.cuptiProfilerHostGetNumOfPasses(&count),
-                                   "plan the counters", err);
+    status = PROFILER_CALL(cuptiProfilerHostGetNumOfPasses, count, "plan the counters", err);
     *passes = count.numOfPasses;
     return status;
 }
@@ -336,6 +330,5 @@ enum status profiler_host_evaluate(const struct profiler_host *host, const struc
     PROFILER_PARAMS(params, profiler_evaluate, pMetricValues, .pHostObject = host->handle,
                     .pCounterDataImage = data->bytes, .counterDataImageSize = data->size, .rangeIndex = index,
                     .ppMetricNames = names, .numMetrics = host->name_count, .pMetricValues = values);
-    return profiler_host_explain(profiler_calls.cuptiProfilerHostEvaluateToGpuValues(&params),
-                                 "evaluate the counters", err);
+    return PROFILER_CALL(cuptiProfilerHostEvaluateToGpuValues, params, "evaluate the counters", err);
 }

@@ -50,6 +50,10 @@ enum status profiler_host_load(const struct cupti *cupti, struct error *err) MUS
 /* Converts `result` to OK or an error that explains why `doing` ("start the counters") failed. */
 enum status profiler_host_explain(uint32_t result, const char *doing, struct error *err) MUST_CHECK;
 
+/* The same for the result of a function with a struct of PROFILER_PARAMS. */
+#define PROFILER_CALL(function, params, doing, err)                                                          \
+    profiler_host_explain(profiler_calls.function(&(params)), doing, err)
+
 /* Allocates a zeroed image, which the caller frees. `what` is for the error text: "the counters' values". */
 enum status profiler_host_make_image(struct profiler_image *image, size_t size, const char *what,
                                      struct error *err) MUST_CHECK;
