@@ -312,41 +312,29 @@ static size_t write_metric(const struct encoder *encoder, struct chunk *chunk,
     return end && INVARIANT(end <= limit) ? (size_t)(end - at) : 0;
 }
 
-static void commit_metric(struct encoder *encoder, struct section *section, size_t bytes, uint32_t points)
-{
-    commit_span(encoder, section, bytes);
-    encoder->spans += points - 1;
-}
-
-/* Like add_in_new_chunk; FULL if half as many points may fit. */
-static enum status add_metric_in_new_chunk(struct encoder *encoder, struct section *section,
-                                           const struct metric_points *points)
-{
-    size_t head;
-    struct chunk *chunk = take_chunk(encoder, section, &head);
-    if (!chunk)
-        return STATUS_NO_MEMORY;
-    size_t bytes = write_metric(encoder, chunk, points);
-    if (!bytes || encoder->bytes + head + bytes > encoder->batch_bytes_max) {
-        chunk_give_back(encoder->pool, chunk);
-        return bytes ? STATUS_FULL : STATUS_INVALID;
-    }
-    append_chunk(encoder, section, chunk, head);
-    commit_metric(encoder, section, bytes, points->count);
-    return STATUS_OK;
-}
-
+/* FULL if half as many points may fit. */
 static enum status add_metric(struct encoder *encoder, const struct metric_points *points)
 {
     struct section *section = &encoder->sections[RESOURCE_PROCESS];
+    struct chunk *fresh = NULL;
+    size_t head = 0;
     if (encoder->spans + points->count > encoder->batch_spans_max)
         return STATUS_FULL;
     size_t bytes = section->last ? write_metric(encoder, section->last, points) : 0;
-    if (!bytes)
-        return add_metric_in_new_chunk(encoder, section, points);
-    if (encoder->bytes + bytes > encoder->batch_bytes_max)
-        return STATUS_FULL;
-    commit_metric(encoder, section, bytes, points->count);
+    if (!bytes) {
+        fresh = take_chunk(encoder, section, &head);
+        if (!fresh)
+            return STATUS_NO_MEMORY;
+        bytes = write_metric(encoder, fresh, points);
+    }
+    if (!bytes || encoder->bytes + head + bytes > encoder->batch_bytes_max) {
+        chunk_give_back(encoder->pool, fresh);
+        return bytes ? STATUS_FULL : STATUS_INVALID;
+    }
+    if (fresh)
+        append_chunk(encoder, section, fresh, head);
+    commit_span(encoder, section, bytes);
+    encoder->spans += points->count - 1;
     return STATUS_OK;
 }
 

@@ -20,20 +20,27 @@ static void put_events(struct json_text *text, const struct span *span, const st
     json_put_count(text, ",\"droppedEventsCount\":", span->events_dropped + (span->event_count - kept));
 }
 
+static void put_context(struct json_text *text, const uint8_t trace_id[16], const uint8_t span_id[8],
+                        const char *trace_state, const struct wire_limits *limits)
+{
+    JSON_PUT(text, "\"traceId\":\"");
+    json_put_hex(text, trace_id, 16);
+    JSON_PUT(text, "\",\"spanId\":\"");
+    json_put_hex(text, span_id, 8);
+    JSON_PUT(text, "\"");
+    if (trace_state && *trace_state) {
+        JSON_PUT(text, ",\"traceState\":");
+        json_put_text(text, trace_state, limits->string_bytes_max);
+    }
+}
+
 static void put_links(struct json_text *text, const struct span *span, const struct wire_limits *limits)
 {
     uint32_t kept = wire_smaller(span->link_count, limits->links_max);
     for (uint32_t i = 0; i < kept && !text->full; i++) {
         const struct span_link *link = &span->links[i];
-        i ? JSON_PUT(text, ",{\"traceId\":\"") : JSON_PUT(text, ",\"links\":[{\"traceId\":\"");
-        json_put_hex(text, link->trace_id, sizeof link->trace_id);
-        JSON_PUT(text, "\",\"spanId\":\"");
-        json_put_hex(text, link->span_id, sizeof link->span_id);
-        JSON_PUT(text, "\"");
-        if (link->trace_state && *link->trace_state) {
-            JSON_PUT(text, ",\"traceState\":");
-            json_put_text(text, link->trace_state, limits->string_bytes_max);
-        }
+        i ? JSON_PUT(text, ",{") : JSON_PUT(text, ",\"links\":[{");
+        put_context(text, link->trace_id, link->span_id, link->trace_state, limits);
         json_put_attrs(text, &link->attr, link->attr.key != NULL, limits);
         json_put_count(text, ",\"flags\":", link->flags);
         JSON_PUT(text, "}");
@@ -60,15 +67,8 @@ static void put_status(struct json_text *text, const struct span *span, const st
 static void put_ids(struct json_text *text, const struct span *span, const struct wire_limits *limits)
 {
     static const uint8_t none[8];
-    JSON_PUT(text, ",{\"traceId\":\"");
-    json_put_hex(text, span->trace_id, sizeof span->trace_id);
-    JSON_PUT(text, "\",\"spanId\":\"");
-    json_put_hex(text, span->span_id, sizeof span->span_id);
-    JSON_PUT(text, "\"");
-    if (span->trace_state && *span->trace_state) {
-        JSON_PUT(text, ",\"traceState\":");
-        json_put_text(text, span->trace_state, limits->string_bytes_max);
-    }
+    JSON_PUT(text, ",{");
+    put_context(text, span->trace_id, span->span_id, span->trace_state, limits);
     if (memcmp(span->parent_span_id, none, sizeof none) != 0) {
         JSON_PUT(text, ",\"parentSpanId\":\"");
         json_put_hex(text, span->parent_span_id, sizeof span->parent_span_id);
