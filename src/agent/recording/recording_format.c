@@ -30,28 +30,15 @@ void format_state_deinit(struct format_state *state)
 
 uint64_t format_role_get(const struct activity_record *activity, enum activity_role role)
 {
-    switch (role) {
-    case ROLE_START:
-        return activity->start_ns;
-    case ROLE_END:
-        return activity->end_ns;
-    case ROLE_CORRELATION:
-        return activity->correlation_id;
-    case ROLE_DEVICE:
-        return activity->device_id;
-    case ROLE_CONTEXT:
-        return activity->context_id;
-    case ROLE_STREAM:
-        return activity->stream_id;
-    case ROLE_GRAPH:
-        return activity->graph_id;
-    case ROLE_GRAPH_NODE:
-        return activity->graph_node_id;
-    case ROLE_NONE:
-    case ROLE_NAME:
-        break;
-    }
-    return 0;
+    const uint64_t members[FORMAT_ROLES] = {[ROLE_START] = activity->start_ns,
+                                            [ROLE_END] = activity->end_ns,
+                                            [ROLE_CORRELATION] = activity->correlation_id,
+                                            [ROLE_DEVICE] = activity->device_id,
+                                            [ROLE_CONTEXT] = activity->context_id,
+                                            [ROLE_STREAM] = activity->stream_id,
+                                            [ROLE_GRAPH] = activity->graph_id,
+                                            [ROLE_GRAPH_NODE] = activity->graph_node_id};
+    return members[role];
 }
 
 bool format_annotation_is_valid(const struct record_head *annotation)
