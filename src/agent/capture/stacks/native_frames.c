@@ -350,11 +350,3 @@ enum status native_frames_start(void)
     native_frames_poll();
     return STATUS_OK;
 }
-
-const char *native_end_text(enum native_end end)
-{
-    static const char *const texts[] = {
-        "complete",           "cut",     "not known yet",         "no unwind tables",
-        "unsupported tables", "damaged", "end of the known stack"};
-    return (size_t)end < sizeof texts / sizeof *texts ? texts[end] : "?";
-}

@@ -84,6 +84,3 @@ bool native_frames_are_current(uint32_t generation, const uint64_t *frames, uint
  * milliseconds. A copy that nobody finishes is free again after NATIVE_COPY_POLLS, and that of a
  * NATIVE_CALLER at once. */
 void native_frames_poll(void);
-
-/* Returns a text such as "complete" or "cut". */
-const char *native_end_text(enum native_end end);

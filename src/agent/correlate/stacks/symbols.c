@@ -533,11 +533,6 @@ bool symbols_look_up_until(struct symbols *symbols, uint64_t frame, uint64_t unt
     return name_function(symbols, &module, until_ns, result);
 }
 
-void symbols_look_up(struct symbols *symbols, uint64_t frame, struct symbol_frame *result)
-{
-    (void)symbols_look_up_until(symbols, frame, UINT64_MAX, result);
-}
-
 enum status symbols_create(size_t bytes_max, struct symbols **symbols)
 {
     *symbols = calloc(1, sizeof **symbols);

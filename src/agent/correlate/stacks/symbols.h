@@ -39,12 +39,10 @@ void symbols_destroy(struct symbols *symbols);
 
 /* Looks up the return address `frame`, which takes 4 to 10 us, half of it under the loader's lock. The first
  * lookup in a file reads its symbol table: 10 ms for the 350,000 functions of libtorch_cpu.so. If the file
- * has no list of functions, each lookup in it takes half of that. */
-void symbols_look_up(struct symbols *symbols, uint64_t frame, struct symbol_frame *result);
-
-/* Looks up `frame` in parts, each until the time `until_ns` (clock_monotonic_ns()), which a part may overrun
- * by 1.5 ms. False: the lookup is not finished; repeat the call to continue it. A lookup in another file in
- * between makes it start again. */
+ * has no list of functions, each lookup in it takes half of that. The lookup is in parts, each until the time
+ * `until_ns` (clock_monotonic_ns(); UINT64_MAX: no limit), which a part may overrun by 1.5 ms. False: the
+ * lookup is not finished; repeat the call to continue it. A lookup in another file in between makes it start
+ * again. */
 bool symbols_look_up_until(struct symbols *symbols, uint64_t frame, uint64_t until_ns,
                            struct symbol_frame *result);
 

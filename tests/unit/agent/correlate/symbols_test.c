@@ -84,11 +84,16 @@ static uint64_t address_in(const struct sample *sample, const char *function)
     return get();
 }
 
+static void look_up(struct symbols *in, uint64_t address, struct symbol_frame *result)
+{
+    assert_true(symbols_look_up_until(in, address, UINT64_MAX, result));
+}
+
 static void expect(const struct sample *sample, const char *function, const char *name)
 {
     struct symbol_frame frame;
     uint64_t address = address_in(sample, function);
-    symbols_look_up(symbols, address, &frame);
+    look_up(symbols, address, &frame);
     assert_string_equal(frame.module, sample->path);
     assert_int_equal(frame.build_id_bytes, sample->has_build_id ? 20 : 0);
     if (!name) {
@@ -137,14 +142,14 @@ static void test_the_program_and_the_c_library(void **state)
     char path[4096];
     ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
     path[length] = '\0';
-    symbols_look_up(symbols, (uint64_t)(uintptr_t)expect_all + 4, &frame);
+    look_up(symbols, (uint64_t)(uintptr_t)expect_all + 4, &frame);
     assert_string_equal(frame.module, path);
     assert_string_equal(frame.function, "expect_all");
     assert_int_equal(frame.in_function, 4);
     /* Sanitizers have a qsort() of their own. */
     void *libc = dlopen("libc.so.6", RTLD_NOW);
     assert_non_null(libc);
-    symbols_look_up(symbols, (uint64_t)(uintptr_t)dlsym(libc, "qsort") + 1, &frame);
+    look_up(symbols, (uint64_t)(uintptr_t)dlsym(libc, "qsort") + 1, &frame);
     assert_non_null(strstr(frame.module, "libc"));
     assert_string_equal(frame.function, "qsort");
     assert_int_equal(frame.in_function, 1);
@@ -157,7 +162,7 @@ static void test_addresses_in_no_library(void **state)
     static const uint64_t addresses[] = {0, 1, 4096, UINT64_MAX, 0x7ffffffff000u};
     struct symbol_frame frame;
     for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
-        symbols_look_up(symbols, addresses[i], &frame);
+        look_up(symbols, addresses[i], &frame);
         assert_null(frame.module);
         assert_null(frame.function);
         assert_int_equal(frame.offset, addresses[i]);
@@ -269,7 +274,7 @@ static void test_truncated_files(void **state)
     uint32_t named = 0;
     for (size_t size = loaded; size <= sample.size; size += size + 16 < sample.size ? 13 : 1) {
         write_file(&sample, size);
-        symbols_look_up(symbols, address, &frame);
+        look_up(symbols, address, &frame);
         assert_string_equal(frame.module, sample.path);
         assert_true(!frame.function || strcmp(frame.function, "hidden_one") == 0);
         named += frame.function != NULL;
@@ -313,7 +318,7 @@ static void test_hostile_files(void **state)
             sample.bytes[at] = (uint8_t)(next_random() >> (round % 3 * 4));
         }
         write_file(&sample, sample.size);
-        symbols_look_up(symbols, addresses[round % 4], &frame);
+        look_up(symbols, addresses[round % 4], &frame);
         assert_string_equal(frame.module, sample.path);
         named += frame.function != NULL;
         assert_true(symbols_bytes(symbols) <= LIMIT);
@@ -375,7 +380,7 @@ static void test_the_limit_of_memory(void **state)
     assert_int_equal(symbols_create(LIMIT, &small), STATUS_OK);
     for (int i = 0; i < 3; i++)
         load("full", &samples[i]);
-    symbols_look_up(small, address_in(&samples[0], "sample_static"), &frame);
+    look_up(small, address_in(&samples[0], "sample_static"), &frame);
     assert_string_equal(frame.function, "hidden_one");
     size_t one = symbols_bytes(small);
     assert_true(one >= 8 * 12);
@@ -384,14 +389,14 @@ static void test_the_limit_of_memory(void **state)
     for (size_t limit = 2 * one; limit + 1 > 0; limit = limit >= one ? limit - one : 0) {
         assert_int_equal(symbols_create(limit, &small), STATUS_OK);
         for (int i = 0; i < 12; i++) {
-            symbols_look_up(small, address_in(&samples[i % 3], "sample_static"), &frame);
+            look_up(small, address_in(&samples[i % 3], "sample_static"), &frame);
             assert_string_equal(frame.module, samples[i % 3].path);
             assert_string_equal(frame.function, "hidden_one");
             assert_true(symbols_bytes(small) <= limit);
             assert_int_equal(symbols_bytes(small) / one,
                              limit / one < (size_t)i + 1 ? limit / one : (size_t)i + 1);
         }
-        symbols_look_up(small, address_in(&samples[0], "sample_unnamed"), &frame);
+        look_up(small, address_in(&samples[0], "sample_unnamed"), &frame);
         assert_null(frame.function);
         symbols_destroy(small);
         if (limit == 0)
@@ -456,13 +461,13 @@ static void test_what_comes_between_parts(void **state)
     assert_int_equal(symbols_create(LIMIT, &some), STATUS_OK);
     assert_false(symbols_look_up_until(some, in_one, 0, &frame));
     assert_false(symbols_look_up_until(some, in_other, 0, &frame)); /* another file */
-    symbols_look_up(some, in_one, &frame);
+    look_up(some, in_one, &frame);
     assert_string_equal(frame.function, "hidden_one");
     assert_false(symbols_look_up_until(some, in_other, 0, &frame));
     change_sections(&other, SHT_SYMTAB, offsetof(Elf64_Shdr, sh_size), 0, 8);
     write_file(&other, other.size);
     assert_int_equal(utimensat(AT_FDCWD, other.path, (struct timespec[]){{0}, {0}}, 0), 0);
-    symbols_look_up(some, in_other, &frame); /* the file has changed */
+    look_up(some, in_other, &frame); /* the file has changed */
     assert_null(frame.function);
     symbols_destroy(some);
     assert_int_equal(symbols_create(LIMIT, &some), STATUS_OK);
