@@ -176,6 +176,13 @@ static inline void span_attr_bool(struct span *span, const struct attr_key *key,
         attr->i = value;
 }
 
+static inline void span_attr_double(struct span *span, const struct attr_key *key, double value)
+{
+    struct span_attr *attr = span_attr_add(span, key, ATTR_DOUBLE);
+    if (attr)
+        attr->d = value;
+}
+
 static inline void span_attr_pointer(struct span *span, const struct attr_key *key, uint64_t value)
 {
     struct span_attr *attr = span_attr_add(span, key, ATTR_POINTER);

@@ -214,13 +214,6 @@ static uint64_t key_of(const struct carried *carried)
     return collective_mix(key, is_lower ? carried->recv_ordinal : carried->send_ordinal);
 }
 
-static void put_double(struct span *span, const struct attr_key *key, double value)
-{
-    struct span_attr *attr = span_attr_add(span, key, ATTR_DOUBLE);
-    if (attr)
-        attr->d = value;
-}
-
 static void put_identity(struct span *span, const struct carried *carried)
 {
     const struct collective *first = carried->first;
@@ -250,9 +243,9 @@ static void put_bytes(struct span *span, const struct carried *carried)
     if (!carried->first || !carried->knows_bytes)
         return;
     span_attr_int(span, ATTR(SEMCONV_COLLECTIVE_BYTES), (int64_t)carried->bytes);
-    put_double(span, ATTR(SEMCONV_COLLECTIVE_ALGBW), (double)carried->bytes / seconds);
+    span_attr_double(span, ATTR(SEMCONV_COLLECTIVE_ALGBW), (double)carried->bytes / seconds);
     if (ranks_of(carried->first) || collective_is_p2p(carried->operation))
-        put_double(span, ATTR(SEMCONV_COLLECTIVE_BUSBW), carried->bus_bytes / seconds);
+        span_attr_double(span, ATTR(SEMCONV_COLLECTIVE_BUSBW), carried->bus_bytes / seconds);
 }
 
 static const char *reduction_name(int32_t number)

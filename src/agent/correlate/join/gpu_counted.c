@@ -84,9 +84,8 @@ void gpu_counted_put(struct gpu_counted *counted, uint32_t correlation_id, struc
         return;
     for (uint32_t i = 0; i < launch->count; i++) {
         double value = value_of(counted, launch, i, span);
-        struct span_attr *attr = isfinite(value) ? span_attr_add(span, &counted->keys[i], ATTR_DOUBLE) : NULL;
-        if (attr)
-            attr->d = value;
+        if (isfinite(value))
+            span_attr_double(span, &counted->keys[i], value);
     }
     launch->correlation_id = 0;
 }

@@ -98,9 +98,7 @@ static uint32_t add_param(struct span *span, const struct call_param *param, con
         return 1;
     case PARAM_DOUBLE:
         memcpy(&real, &words[0], sizeof real);
-        struct span_attr *attr = span_attr_add(span, key, ATTR_DOUBLE);
-        if (attr)
-            attr->d = real;
+        span_attr_double(span, key, real);
         return 1;
     default:
         span_attr_int(span, key, (int64_t)words[0]);
@@ -141,7 +139,7 @@ static void add_field(struct span *span, const struct activity_field *field,
 {
     uint64_t value = record->values[id];
     const char *text = (const char *)(uintptr_t)value;
-    struct span_attr *attr;
+    double real;
     switch (field->type) {
     case FIELD_DIM3_X:
         span_attr_dim3(span, &field->key, (uint32_t)value, (uint32_t)record->values[id + 1],
@@ -158,9 +156,8 @@ static void add_field(struct span *span, const struct activity_field *field,
         add_enum(span, &field->key, &activity_enum_names[field->names], (int64_t)value);
         break;
     case FIELD_DOUBLE:
-        attr = span_attr_add(span, &field->key, ATTR_DOUBLE);
-        if (attr)
-            memcpy(&attr->d, &value, sizeof value);
+        memcpy(&real, &value, sizeof real);
+        span_attr_double(span, &field->key, real);
         break;
     case FIELD_BOOL:
         span_attr_bool(span, &field->key, value != 0);
