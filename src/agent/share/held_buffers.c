@@ -109,11 +109,6 @@ static void fill_up_locked(struct tool_buffer *more)
     memset(more->data + more->valid, 0, moved);
 }
 
-static bool is_full(const struct tool_buffer *buffer)
-{
-    return buffer->size - buffer->valid < RECORD_BYTES;
-}
-
 static struct tool_buffer take_held_locked(void)
 {
     struct tool_buffer taken = held;
@@ -126,7 +121,7 @@ static void hold_or_give(struct tool_buffer now)
     struct tool_buffer full = {0};
     bool may_wait = atomic_load(&is_divided) && !atomic_load(&wants_partial);
     pthread_mutex_lock(&lock);
-    bool is_whole = !held.data && is_full(&now); /* nothing divided it */
+    bool is_whole = !held.data && now.size - now.valid < RECORD_BYTES; /* nothing divided it */
     if (may_wait)
         fill_up_locked(&now);
     if (now.valid || !may_wait)

@@ -2,8 +2,8 @@
  * with CUPTI through their relocations, like PyTorch's profiler, and those that look its functions up by
  * name, like JAX's.
  *
- * This costs nothing where no library uses CUPTI, and otherwise a read of the relocations of each library that
- * does. No tool may be subscribed then: its handle may be that of another libcupti than the agent's, to
+ * This costs nothing where no library uses CUPTI, and otherwise a read of the relocations of each library
+ * that does. No tool may be subscribed then: its handle may be that of another libcupti than the agent's, to
  * which its calls now go. For PyTorch, python/cuspan/_hooks.py has it done at the import, so that the
  * profiler may come before the agent, which then uses the profiler's libcupti. */
 #include "agent/share/share.h"

@@ -26,11 +26,6 @@ static _Atomic uint64_t serials;
 static pthread_key_t exit_key;
 static int (*identity_source)(uint64_t *, char *);
 
-static uint32_t power_of_two_below(uint32_t value)
-{
-    return 1u << (31 - __builtin_clz(value));
-}
-
 /* Returns the slot, on the exiting thread. Calls made by later exit hooks register the thread again. */
 static void on_thread_exit(void *value)
 {
@@ -76,7 +71,7 @@ enum status threads_init(uint32_t ring_bytes, uint32_t total_bytes)
     uint8_t *memory = mmap(NULL, total_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return STATUS_NO_MEMORY;
-    divide(memory, total_bytes, power_of_two_below(ring_bytes));
+    divide(memory, total_bytes, 1u << (31 - __builtin_clz(ring_bytes)));
     return STATUS_OK;
 }
 

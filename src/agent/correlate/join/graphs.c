@@ -201,11 +201,6 @@ static void set_code(struct graphs *graphs, const struct node *node, uint64_t co
         graphs->codes[node - graphs->table->nodes] = code;
 }
 
-static uint64_t get_code(const struct graphs *graphs, const struct node *node)
-{
-    return graphs->codes ? graphs->codes[node - graphs->table->nodes] : 0;
-}
-
 static struct node *find_or_add(struct graphs *graphs, uint64_t id)
 {
     struct node *node = find_node(graphs->table, id);
@@ -304,7 +299,7 @@ bool graphs_capture_of(struct graphs *graphs, uint64_t node_id, struct span_link
     if (!from || from->is_clone)
         return false;
     node->ran = from->ran = true;
-    *code = get_code(graphs, from);
+    *code = graphs->codes ? graphs->codes[from - graphs->table->nodes] : 0;
     if (!from->has_link) /* the record of the call may still come */
         return false;
     if (node != from) { /* cached, since the original may be evicted */

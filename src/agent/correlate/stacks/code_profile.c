@@ -347,15 +347,10 @@ void code_profile_add(struct code_profile *p, uint32_t place_number, enum profil
 
 /* Intervals. */
 
-static bool is_nearly_full(const struct table *table)
-{
-    return table->count > table->max / 4 * 3;
-}
-
 bool code_profile_is_full(const struct code_profile *p)
 {
     for (enum table_id id = 0; id < TABLES; id++)
-        if (id != MAPPINGS && is_nearly_full(&p->tables[id]))
+        if (id != MAPPINGS && p->tables[id].count > p->tables[id].max / 4 * 3)
             return true;
     return p->string_count > PROFILE_STRINGS_MAX / 4 * 3 || p->text_used > PROFILE_TEXT_BYTES / 4 * 3;
 }

@@ -155,11 +155,6 @@ static struct device *device_of(struct program_stats *store, uint32_t device_id)
     return made;
 }
 
-static uint32_t hash_of(const char *text, uint32_t bytes, uint32_t device_id)
-{
-    return (uint32_t)hash_bytes(HASH_START ^ device_id, text, bytes);
-}
-
 static struct kernel_stats *new_kernel(struct program_stats *store, const char *name, uint32_t bytes,
                                        uint32_t hash, uint32_t device_id)
 {
@@ -181,7 +176,7 @@ static struct kernel_stats *find_kernel(struct program_stats *store, const struc
                                         uint32_t device_id)
 {
     uint32_t bytes = name->text_len < LIVE_STATS_NAME_BYTES ? name->text_len : LIVE_STATS_NAME_BYTES - 1;
-    uint32_t hash = hash_of(name->text, bytes, device_id), at = hash % PLACES;
+    uint32_t hash = (uint32_t)hash_bytes(HASH_START ^ device_id, name->text, bytes), at = hash % PLACES;
     for (; store->places[at]; at = (at + 1) % PLACES) {
         struct kernel_stats *kernel = store->stats.kernels[store->places[at] - 1];
         if (kernel->hash == hash && kernel->device_id == device_id &&
