@@ -29,6 +29,11 @@ static uint32_t leave(uint32_t result)
         return leave(opened == CUPTI_OK ? (uint32_t)(call) : opened);                                        \
     } while (0)
 
+/* Without the lock, with the second subscriber once it is open. */
+#define UNLOCKED(name, ...)                                                                                  \
+    (share_current_way() == SHARE_BESIDE && tool.real ? REAL(name##_v2, tool.real, __VA_ARGS__)              \
+                                                      : REAL(name, __VA_ARGS__))
+
 static cupti_subscriber_handle real_handle(cupti_subscriber_handle handle)
 {
     return handle == TOOL_HANDLE ? tool.real : handle;
@@ -201,16 +206,12 @@ uint32_t cuptiActivityFlushPeriod(uint32_t time_ms)
 /* Without the lock: while reading buffers, the tool may hold a lock that its own functions take. */
 uint32_t cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, struct cupti_activity **record)
 {
-    if (share_current_way() == SHARE_BESIDE && tool.real)
-        return share_real()->cuptiActivityGetNextRecord_v2(tool.real, buffer, valid, record);
-    return REAL(cuptiActivityGetNextRecord, buffer, valid, record);
+    return UNLOCKED(cuptiActivityGetNextRecord, buffer, valid, record);
 }
 
 uint32_t cuptiActivityGetNumDroppedRecords(cuda_context_handle context, uint32_t stream, size_t *dropped)
 {
-    if (share_current_way() == SHARE_BESIDE && tool.real)
-        return share_real()->cuptiActivityGetNumDroppedRecords_v2(tool.real, context, stream, dropped);
-    return REAL(cuptiActivityGetNumDroppedRecords, context, stream, dropped);
+    return UNLOCKED(cuptiActivityGetNumDroppedRecords, context, stream, dropped);
 }
 
 uint32_t cuptiActivitySetAttribute(uint32_t attr, size_t *size, void *value)
@@ -231,37 +232,31 @@ uint32_t cuptiActivityGetAttribute(uint32_t attr, size_t *size, void *value)
 }
 
 /* Attributes that the classic API sets with one function each. */
-static uint32_t set_flag_beside(uint32_t attribute, uint8_t enable)
-{
-    size_t size = sizeof enable;
-    BESIDE(share_real()->cuptiActivitySetAttribute_v2(tool.real, attribute, &size, &enable));
-}
+#define DEFINE_SWITCH(name, type, attribute)                                                                 \
+    uint32_t name(type value)                                                                                \
+    {                                                                                                        \
+        size_t size = sizeof value;                                                                          \
+        TOOL_CALL(share_arrive);                                                                             \
+        if (way != SHARE_BESIDE)                                                                             \
+            return REAL(name, value);                                                                        \
+        BESIDE(share_real()->cuptiActivitySetAttribute_v2(tool.real, attribute, &size, &value));             \
+    }
+#define DEFINE_FLAG(name, attribute) DEFINE_SWITCH(name, uint8_t, attribute)
+CUPTI_SWITCH_CALLS(DEFINE_FLAG)
+DEFINE_FLAG(cuptiActivityEnableLatencyTimestamps, CUPTI_ATTR_ENABLE_KERNEL_LATENCY_TIMESTAMPS)
+DEFINE_FLAG(cuptiActivityEnableLaunchAttributes, CUPTI_ATTR_ENABLE_KERNEL_LAUNCH_ATTRIBUTES)
+DEFINE_SWITCH(cuptiSetThreadIdType, uint32_t, CUPTI_ATTR_THREAD_ID_TYPE)
 
-#define DEFINE_SWITCH(name, attribute)                                                                       \
-    uint32_t name(uint8_t enable)                                                                            \
+#define DEFINE_CALL_SWITCH(name)                                                                             \
+    uint32_t name(uint32_t cbid, uint8_t enable)                                                             \
     {                                                                                                        \
         TOOL_CALL(share_arrive);                                                                             \
-        return way == SHARE_BESIDE ? set_flag_beside(attribute, enable) : REAL(name, enable);                \
+        if (way != SHARE_BESIDE)                                                                             \
+            return REAL(name, cbid, enable);                                                                 \
+        BESIDE(REAL(name##_v2, tool.real, cbid, enable));                                                    \
     }
-CUPTI_SWITCH_CALLS(DEFINE_SWITCH)
-DEFINE_SWITCH(cuptiActivityEnableLatencyTimestamps, CUPTI_ATTR_ENABLE_KERNEL_LATENCY_TIMESTAMPS)
-DEFINE_SWITCH(cuptiActivityEnableLaunchAttributes, CUPTI_ATTR_ENABLE_KERNEL_LAUNCH_ATTRIBUTES)
-
-uint32_t cuptiActivityEnableDriverApi(uint32_t cbid, uint8_t enable)
-{
-    TOOL_CALL(share_arrive);
-    if (way != SHARE_BESIDE)
-        return REAL(cuptiActivityEnableDriverApi, cbid, enable);
-    BESIDE(REAL(cuptiActivityEnableDriverApi_v2, tool.real, cbid, enable));
-}
-
-uint32_t cuptiActivityEnableRuntimeApi(uint32_t cbid, uint8_t enable)
-{
-    TOOL_CALL(share_arrive);
-    if (way != SHARE_BESIDE)
-        return REAL(cuptiActivityEnableRuntimeApi, cbid, enable);
-    BESIDE(REAL(cuptiActivityEnableRuntimeApi_v2, tool.real, cbid, enable));
-}
+DEFINE_CALL_SWITCH(cuptiActivityEnableDriverApi)
+DEFINE_CALL_SWITCH(cuptiActivityEnableRuntimeApi)
 
 uint32_t cuptiActivityConfigureUnifiedMemoryCounter(void *config, uint32_t count)
 {
@@ -272,20 +267,16 @@ uint32_t cuptiActivityConfigureUnifiedMemoryCounter(void *config, uint32_t count
 /* Called for each of the tool's operations, so lock-free once the subscriber exists. */
 uint32_t cuptiActivityPushExternalCorrelationId(uint32_t kind, uint64_t id)
 {
-    if (share_current_way() == SHARE_BESIDE && tool.real)
-        return REAL(cuptiActivityPushExternalCorrelationId_v2, tool.real, kind, id);
-    if (share_current_way() == SHARE_BESIDE)
+    if (share_current_way() == SHARE_BESIDE && !tool.real)
         BESIDE(REAL(cuptiActivityPushExternalCorrelationId_v2, tool.real, kind, id));
-    return REAL(cuptiActivityPushExternalCorrelationId, kind, id);
+    return UNLOCKED(cuptiActivityPushExternalCorrelationId, kind, id);
 }
 
 uint32_t cuptiActivityPopExternalCorrelationId(uint32_t kind, uint64_t *id)
 {
-    if (share_current_way() == SHARE_BESIDE && tool.real)
-        return REAL(cuptiActivityPopExternalCorrelationId_v2, tool.real, kind, id);
-    if (share_current_way() == SHARE_BESIDE)
+    if (share_current_way() == SHARE_BESIDE && !tool.real)
         return CUPTI_QUEUE_EMPTY;
-    return REAL(cuptiActivityPopExternalCorrelationId, kind, id);
+    return UNLOCKED(cuptiActivityPopExternalCorrelationId, kind, id);
 }
 
 uint32_t cuptiActivityRegisterTimestampCallback(cupti_timestamp_fn *callback)
@@ -300,18 +291,7 @@ uint32_t cuptiActivityRegisterTimestampCallback(cupti_timestamp_fn *callback)
 
 uint32_t cuptiGetTimestamp(uint64_t *timestamp)
 {
-    if (share_current_way() == SHARE_BESIDE && tool.real)
-        return share_real()->cuptiGetTimestamp_v2(tool.real, timestamp);
-    return REAL(cuptiGetTimestamp, timestamp);
-}
-
-uint32_t cuptiSetThreadIdType(uint32_t type)
-{
-    size_t size = sizeof type;
-    TOOL_CALL(share_arrive);
-    if (way != SHARE_BESIDE)
-        return REAL(cuptiSetThreadIdType, type);
-    BESIDE(share_real()->cuptiActivitySetAttribute_v2(tool.real, CUPTI_ATTR_THREAD_ID_TYPE, &size, &type));
+    return UNLOCKED(cuptiGetTimestamp, timestamp);
 }
 
 uint32_t cuptiGetThreadIdType(uint32_t *type)
