@@ -16,7 +16,7 @@ void filter_deinit(struct filter *filter)
     pattern_list_deinit(&filter->deny);
 }
 
-static bool matches(const struct pattern_list *list, const char *name)
+bool pattern_list_matches(const struct pattern_list *list, const char *name)
 {
     for (size_t i = 0; name && i < list->count; i++)
         if (fnmatch(list->patterns[i], name, 0) == 0)
@@ -26,7 +26,8 @@ static bool matches(const struct pattern_list *list, const char *name)
 
 bool filter_passes(const struct filter *filter, const char *name, const char *alias)
 {
-    if (matches(&filter->deny, name) || matches(&filter->deny, alias))
+    if (pattern_list_matches(&filter->deny, name) || pattern_list_matches(&filter->deny, alias))
         return false;
-    return filter->allow.count == 0 || matches(&filter->allow, name) || matches(&filter->allow, alias);
+    return filter->allow.count == 0 || pattern_list_matches(&filter->allow, name) ||
+           pattern_list_matches(&filter->allow, alias);
 }

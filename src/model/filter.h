@@ -17,6 +17,8 @@ struct filter {
 };
 
 void pattern_list_deinit(struct pattern_list *list);
+/* Whether one of the patterns matches `name`, which may be NULL. */
+bool pattern_list_matches(const struct pattern_list *list, const char *name);
 void filter_deinit(struct filter *filter);
 /* Whether `name` or `alias` (a group or a longer name; may be NULL) passes the filter. */
 bool filter_passes(const struct filter *filter, const char *name, const char *alias);

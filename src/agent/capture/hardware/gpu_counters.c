@@ -280,9 +280,10 @@ static bool wait_for_stream(cuda_stream_handle stream)
     return true;
 }
 
-static bool replays(void)
+/* REPLAY_KERNEL: CUPTI runs kernels again. REPLAY_LOOP: only ranges that the program repeats are counted. */
+static bool has_replay(enum counters_replay replay)
 {
-    return state.settings->counters.replay == REPLAY_KERNEL;
+    return state.settings->counters.replay == replay;
 }
 
 static struct counted_context *place_of(cuda_context_handle context)
@@ -300,18 +301,14 @@ static struct counted_context *place_of(cuda_context_handle context)
     return &state.contexts[i];
 }
 
-/* Whether the settings count only ranges that the program repeats. */
-static bool loops(void)
-{
-    return state.settings->counters.replay == REPLAY_LOOP;
-}
-
 /* Returns the context's entry, and creates its profiler at first use. NULL: not available. */
 static struct counted_context *open_context(cuda_context_handle context)
 {
     struct error err = {"too many contexts"};
     struct counted_context *place = context ? place_of(context) : NULL;
-    enum profiler_scope scope = replays() ? PROFILER_REPLAYS : loops() ? PROFILER_LOOPS : PROFILER_RUNS_ONCE;
+    enum profiler_scope scope = has_replay(REPLAY_KERNEL) ? PROFILER_REPLAYS
+                                : has_replay(REPLAY_LOOP) ? PROFILER_LOOPS
+                                                          : PROFILER_RUNS_ONCE;
     if (!place || (!place->profiler && profiler_open(context, &state.settings->counters.metrics, scope,
                                                      &place->profiler, &err) != STATUS_OK)) {
         give_up(err.text);
@@ -440,9 +437,9 @@ void gpu_counters_take(gpu_counters_see_fn *see, void *context)
 
 static enum status begin_counting(struct profiler *profiler, struct error *err)
 {
-    if (replays())
+    if (has_replay(REPLAY_KERNEL))
         return profiler_begin(profiler, err);
-    return loops() ? profiler_loop_begin(profiler, err) : profiler_push(profiler, err);
+    return has_replay(REPLAY_LOOP) ? profiler_loop_begin(profiler, err) : profiler_push(profiler, err);
 }
 
 static bool begin(const struct host_thread *thread, cuda_context_handle handle)
@@ -553,7 +550,7 @@ static void finish_launch(struct host_thread *thread, uint32_t correlation_id)
         for (size_t i = 0; i < state.context_count; i++)
             counter_add(COUNTER_gpu_counts_lost, state.contexts[i].count);
         state.context_count = 0; /* the profiler is never touched again because CUPTI would block */
-    } else if (replays()) {
+    } else if (has_replay(REPLAY_KERNEL)) {
         finish_replays(thread, correlation_id);
     } else {
         finish_range(thread, correlation_id);
@@ -581,17 +578,14 @@ static bool is_range_named(const char *name, uint32_t name_bytes)
 {
     char text[NAME_BYTES];
     snprintf(text, sizeof text, "%.*s", (int)(name_bytes < sizeof text ? name_bytes : sizeof text - 1), name);
-    const struct pattern_list *ranges = &state.settings->counters.ranges;
-    for (size_t i = 0; i < ranges->count; i++)
-        if (fnmatch(ranges->patterns[i], text, 0) == 0)
-            return true;
-    return false;
+    return pattern_list_matches(&state.settings->counters.ranges, text);
 }
 
 void gpu_counters_enter_range(uint64_t id, const char *name, uint32_t name_bytes, bool is_loop)
 {
     cuda_context_handle context = NULL;
-    if ((loops() && !is_loop) || !is_range_named(name, name_bytes) || !is_sampled() || !is_turn() || !take())
+    if ((has_replay(REPLAY_LOOP) && !is_loop) || !is_range_named(name, name_bytes) || !is_sampled() ||
+        !is_turn() || !take())
         return;
     struct host_call call = host_call_begin();
     thread_is_ours = true;
@@ -619,7 +613,7 @@ bool gpu_counters_again(uint64_t id)
 {
     struct error err;
     bool again = false;
-    if (id == 0 || atomic_load(&counted_range) != id || !loops())
+    if (id == 0 || atomic_load(&counted_range) != id || !has_replay(REPLAY_LOOP))
         return false;
     struct host_call call = host_call_begin();
     thread_is_ours = true;
@@ -660,7 +654,7 @@ static bool read_range(struct profiler_counts *counts)
     struct profiler *profiler = state.counting->profiler;
     if (state.cuCtxSynchronize() != CUDA_OK)
         return false;
-    if (loops())
+    if (has_replay(REPLAY_LOOP))
         return read_loop(counts);
     if (profiler_pop(profiler, &err) == STATUS_OK &&
         profiler_read(profiler, true, keep_counts, counts, &err) == STATUS_OK)
