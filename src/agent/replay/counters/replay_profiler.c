@@ -19,6 +19,15 @@ PROFILER_CALLS(EXPORT_CALL)
 #define EXPORT_DRIVER_CALL(name, params) REPLAY_EXPORT name##_fn name;
 PROFILER_DRIVER_CALLS(EXPORT_DRIVER_CALL)
 
+/* Defines a function that only sets what it is asked for. */
+#define ANSWER(name, type, set)                                                                              \
+    uint32_t name(struct type *params)                                                                       \
+    {                                                                                                        \
+        RETURN_IF_BAD(params);                                                                               \
+        set;                                                                                                 \
+        return CUPTI_OK;                                                                                     \
+    }
+
 #define IMAGE_BYTES    64
 #define METRICS_A_PASS 8
 #define RANGE_TIME     "gpu__time_duration.sum" /* duration of the range; every chip has it */
@@ -55,33 +64,13 @@ static size_t index_of(const char *metric)
     return i;
 }
 
-uint32_t cuptiProfilerInitialize(struct profiler_initialize *params)
-{
-    RETURN_IF_BAD(params);
-    return CUPTI_OK;
-}
-
-uint32_t cuptiProfilerDeviceSupported(struct profiler_device_supported *params)
-{
-    RETURN_IF_BAD(params);
-    params->isSupported = params->architecture = params->sli = params->vGpu = params->confidentialCompute =
-        params->cmp = params->wsl = PROFILER_SUPPORTED;
-    return CUPTI_OK;
-}
-
-uint32_t cuptiDeviceGetChipName(struct profiler_chip_name *params)
-{
-    RETURN_IF_BAD(params);
-    params->pChipName = "the recorded chip";
-    return CUPTI_OK;
-}
-
-uint32_t cuptiProfilerGetCounterAvailability(struct profiler_availability *params)
-{
-    RETURN_IF_BAD(params);
-    params->counterAvailabilityImageSize = IMAGE_BYTES;
-    return CUPTI_OK;
-}
+ANSWER(cuptiProfilerInitialize, profiler_initialize, (void)params)
+ANSWER(cuptiProfilerDeviceSupported, profiler_device_supported,
+       params->isSupported = params->architecture = params->sli = params->vGpu = params->confidentialCompute =
+           params->cmp = params->wsl = PROFILER_SUPPORTED)
+ANSWER(cuptiDeviceGetChipName, profiler_chip_name, params->pChipName = "the recorded chip")
+ANSWER(cuptiProfilerGetCounterAvailability, profiler_availability,
+       params->counterAvailabilityImageSize = IMAGE_BYTES)
 
 uint32_t cuptiProfilerHostInitialize(struct profiler_host_initialize *params)
 {
@@ -94,12 +83,7 @@ uint32_t cuptiProfilerHostInitialize(struct profiler_host_initialize *params)
     return CUPTI_OK;
 }
 
-uint32_t cuptiProfilerHostDeinitialize(struct profiler_host_deinitialize *params)
-{
-    RETURN_IF_BAD(params);
-    free(params->pHostObject);
-    return CUPTI_OK;
-}
+ANSWER(cuptiProfilerHostDeinitialize, profiler_host_deinitialize, free(params->pHostObject))
 
 uint32_t cuptiProfilerHostGetBaseMetrics(struct profiler_base_metrics *params)
 {
@@ -120,12 +104,7 @@ uint32_t cuptiProfilerHostGetBaseMetrics(struct profiler_base_metrics *params)
     return CUPTI_OK;
 }
 
-uint32_t cuptiProfilerHostGetSubMetrics(struct profiler_sub_metrics *params)
-{
-    RETURN_IF_BAD(params);
-    params->numOfSubmetrics = 0;
-    return CUPTI_OK;
-}
+ANSWER(cuptiProfilerHostGetSubMetrics, profiler_sub_metrics, params->numOfSubmetrics = 0)
 
 uint32_t cuptiProfilerHostGetMetricProperties(struct profiler_metric_properties *params)
 {
@@ -149,31 +128,17 @@ uint32_t cuptiProfilerHostConfigAddMetrics(struct profiler_add_metrics *params)
     return CUPTI_OK;
 }
 
-uint32_t cuptiProfilerHostGetConfigImageSize(struct profiler_config_size *params)
-{
-    RETURN_IF_BAD(params);
-    params->configImageSize = IMAGE_BYTES;
-    return CUPTI_OK;
-}
-
-uint32_t cuptiProfilerHostGetConfigImage(struct profiler_config_image *params)
-{
-    RETURN_IF_BAD(params);
-    params->pConfigImage[0] = (uint8_t)params->pHostObject->metric_count;
-    return CUPTI_OK;
-}
+ANSWER(cuptiProfilerHostGetConfigImageSize, profiler_config_size, params->configImageSize = IMAGE_BYTES)
+ANSWER(cuptiProfilerHostGetConfigImage, profiler_config_image,
+       params->pConfigImage[0] = (uint8_t)params->pHostObject->metric_count)
 
 static size_t passes_of(const uint8_t *config)
 {
     return (config[0] + METRICS_A_PASS - 1u) / METRICS_A_PASS;
 }
 
-uint32_t cuptiProfilerHostGetNumOfPasses(struct profiler_passes *params)
-{
-    RETURN_IF_BAD(params);
-    params->numOfPasses = passes_of(params->pConfigImage);
-    return CUPTI_OK;
-}
+ANSWER(cuptiProfilerHostGetNumOfPasses, profiler_passes,
+       params->numOfPasses = passes_of(params->pConfigImage))
 
 uint32_t cuptiRangeProfilerEnable(struct profiler_enable *params)
 {
@@ -184,27 +149,12 @@ uint32_t cuptiRangeProfilerEnable(struct profiler_enable *params)
     return params->pRangeProfilerObject ? CUPTI_OK : CUPTI_OUT_OF_MEMORY;
 }
 
-uint32_t cuptiRangeProfilerDisable(struct profiler_object *params)
-{
-    RETURN_IF_BAD(params);
-    free(params->pRangeProfilerObject);
-    return CUPTI_OK;
-}
-
-uint32_t cuptiRangeProfilerGetCounterDataSize(struct profiler_data_size *params)
-{
-    RETURN_IF_BAD(params);
-    params->counterDataSize = IMAGE_BYTES;
-    return CUPTI_OK;
-}
+ANSWER(cuptiRangeProfilerDisable, profiler_object, free(params->pRangeProfilerObject))
+ANSWER(cuptiRangeProfilerGetCounterDataSize, profiler_data_size, params->counterDataSize = IMAGE_BYTES)
 
 /* This library's image is the object that owns the counts. */
-uint32_t cuptiRangeProfilerCounterDataImageInitialize(struct profiler_data_initialize *params)
-{
-    RETURN_IF_BAD(params);
-    memcpy(params->pCounterData, &params->pRangeProfilerObject, sizeof(void *));
-    return CUPTI_OK;
-}
+ANSWER(cuptiRangeProfilerCounterDataImageInitialize, profiler_data_initialize,
+       memcpy(params->pCounterData, &params->pRangeProfilerObject, sizeof(void *)))
 
 uint32_t cuptiRangeProfilerSetConfig(struct profiler_set_config *params)
 {

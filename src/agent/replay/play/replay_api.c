@@ -26,6 +26,25 @@ CUPTI_SUBSCRIBER_CALLS(EXPORT_CALL)
     if (fault_call(__func__))                                                                                \
     return CUPTI_UNKNOWN
 
+#define RETURN_IF_NOT_SUBSCRIBED()                                                                           \
+    RETURN_IF_NOT_INITIALIZED();                                                                             \
+    if (!replay_callbacks_is_subscriber(subscriber))                                                         \
+    return CUPTI_INVALID_PARAMETER
+
+/* Where subscribers allow others, each call must name its subscriber. */
+#define RETURN_IF_NOT_CLASSIC()                                                                              \
+    RETURN_IF_NOT_INITIALIZED();                                                                             \
+    if (replay_callbacks_allow_several())                                                                    \
+    return CUPTI_NOT_COMPATIBLE
+
+/* Defines a function that returns `answer` where the condition holds. */
+#define ANSWER(condition, name, params, answer)                                                              \
+    uint32_t name params                                                                                     \
+    {                                                                                                        \
+        RETURN_IF_NOT_##condition();                                                                         \
+        return answer;                                                                                       \
+    }
+
 static uint32_t thread_id_type;
 
 uint32_t cuptiGetVersion(uint32_t *version)
@@ -77,28 +96,15 @@ uint32_t cuptiUnsubscribe(cupti_subscriber_handle subscriber)
     return result;
 }
 
-uint32_t cuptiEnableCallback(uint32_t enable, cupti_subscriber_handle subscriber, uint32_t domain,
-                             uint32_t cbid)
-{
-    RETURN_IF_NOT_INITIALIZED();
-    if (!replay_callbacks_is_subscriber(subscriber))
-        return CUPTI_INVALID_PARAMETER;
-    return replay_callbacks_enable(subscriber, domain, cbid, enable != 0);
-}
-
-uint32_t cuptiEnableDomain(uint32_t enable, cupti_subscriber_handle subscriber, uint32_t domain)
-{
-    RETURN_IF_NOT_INITIALIZED();
-    if (!replay_callbacks_is_subscriber(subscriber))
-        return CUPTI_INVALID_PARAMETER;
-    return replay_callbacks_enable_domain(subscriber, domain, enable != 0);
-}
+ANSWER(SUBSCRIBED, cuptiEnableCallback,
+       (uint32_t enable, cupti_subscriber_handle subscriber, uint32_t domain, uint32_t cbid),
+       replay_callbacks_enable(subscriber, domain, cbid, enable != 0))
+ANSWER(SUBSCRIBED, cuptiEnableDomain, (uint32_t enable, cupti_subscriber_handle subscriber, uint32_t domain),
+       replay_callbacks_enable_domain(subscriber, domain, enable != 0))
 
 uint32_t cuptiEnableAllDomains(uint32_t enable, cupti_subscriber_handle subscriber)
 {
-    RETURN_IF_NOT_INITIALIZED();
-    if (!replay_callbacks_is_subscriber(subscriber))
-        return CUPTI_INVALID_PARAMETER;
+    RETURN_IF_NOT_SUBSCRIBED();
     for (uint32_t domain = 1; domain < CUPTI_DOMAIN_COUNT; domain++)
         replay_callbacks_enable_domain(subscriber, domain, enable != 0);
     return CUPTI_OK;
@@ -126,17 +132,8 @@ uint32_t cuptiGetCallbackName(uint32_t domain, uint32_t cbid, const char **name)
 /* After someone has recorded with the classic API, subscribers get no more records (seen with 13.5). */
 static atomic_bool has_recorded_classic;
 
-/* Where subscribers allow others, each call must name its subscriber. */
-#define RETURN_IF_NOT_CLASSIC()                                                                              \
-    RETURN_IF_NOT_INITIALIZED();                                                                             \
-    if (replay_callbacks_allow_several())                                                                    \
-    return CUPTI_NOT_COMPATIBLE
-
-uint32_t cuptiActivityRegisterCallbacks(cupti_request_fn *request, cupti_complete_fn *complete)
-{
-    RETURN_IF_NOT_CLASSIC();
-    return replay_records_register(request, complete);
-}
+ANSWER(CLASSIC, cuptiActivityRegisterCallbacks, (cupti_request_fn * request, cupti_complete_fn *complete),
+       replay_records_register(request, complete))
 
 uint32_t cuptiActivityEnable(uint32_t kind)
 {
@@ -145,41 +142,14 @@ uint32_t cuptiActivityEnable(uint32_t kind)
     return replay_records_enable(0, kind, NULL);
 }
 
-uint32_t cuptiActivityEnableAndDump(uint32_t kind)
-{
-    RETURN_IF_NOT_CLASSIC();
-    return replay_records_enable(0, kind, NULL);
-}
-
-uint32_t cuptiActivityDisable(uint32_t kind)
-{
-    RETURN_IF_NOT_CLASSIC();
-    return replay_records_disable(0, kind);
-}
-
-uint32_t cuptiActivityFlushAll(uint32_t flag)
-{
-    RETURN_IF_NOT_INITIALIZED();
-    return replay_records_flush(flag);
-}
-
-uint32_t cuptiActivityFlushPeriod(uint32_t time_ms)
-{
-    RETURN_IF_NOT_INITIALIZED();
-    return CUPTI_OK;
-}
-
-uint32_t cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, struct cupti_activity **record)
-{
-    RETURN_IF_NOT_CLASSIC();
-    return replay_records_next(0, buffer, valid, record);
-}
-
-uint32_t cuptiActivityGetNumDroppedRecords(cuda_context_handle context, uint32_t stream, size_t *dropped)
-{
-    RETURN_IF_NOT_CLASSIC();
-    return replay_records_dropped(0, dropped);
-}
+ANSWER(CLASSIC, cuptiActivityEnableAndDump, (uint32_t kind), replay_records_enable(0, kind, NULL))
+ANSWER(CLASSIC, cuptiActivityDisable, (uint32_t kind), replay_records_disable(0, kind))
+ANSWER(INITIALIZED, cuptiActivityFlushAll, (uint32_t flag), replay_records_flush(flag))
+ANSWER(INITIALIZED, cuptiActivityFlushPeriod, (uint32_t time_ms), CUPTI_OK)
+ANSWER(CLASSIC, cuptiActivityGetNextRecord, (uint8_t * buffer, size_t valid, struct cupti_activity **record),
+       replay_records_next(0, buffer, valid, record))
+ANSWER(CLASSIC, cuptiActivityGetNumDroppedRecords,
+       (cuda_context_handle context, uint32_t stream, size_t *dropped), replay_records_dropped(0, dropped))
 
 uint32_t cuptiActivitySetAttribute(uint32_t attr, size_t *size, void *value)
 {
@@ -189,11 +159,8 @@ uint32_t cuptiActivitySetAttribute(uint32_t attr, size_t *size, void *value)
                                                    : replay_records_set_attribute(0, attr, size, value);
 }
 
-uint32_t cuptiActivityGetAttribute(uint32_t attr, size_t *size, void *value)
-{
-    RETURN_IF_NOT_CLASSIC();
-    return replay_records_get_attribute(0, attr, size, value);
-}
+ANSWER(CLASSIC, cuptiActivityGetAttribute, (uint32_t attr, size_t *size, void *value),
+       replay_records_get_attribute(0, attr, size, value))
 
 uint32_t cuptiActivityRegisterTimestampCallback(cupti_timestamp_fn *callback)
 {
@@ -203,17 +170,8 @@ uint32_t cuptiActivityRegisterTimestampCallback(cupti_timestamp_fn *callback)
                     : (uint32_t)CUPTI_INVALID_PARAMETER;
 }
 
-uint32_t cuptiActivityEnableLatencyTimestamps(uint8_t enable)
-{
-    RETURN_IF_NOT_CLASSIC();
-    return CUPTI_OK;
-}
-
-uint32_t cuptiActivityEnableLaunchAttributes(uint8_t enable)
-{
-    RETURN_IF_NOT_CLASSIC();
-    return CUPTI_OK;
-}
+ANSWER(CLASSIC, cuptiActivityEnableLatencyTimestamps, (uint8_t enable), CUPTI_OK)
+ANSWER(CLASSIC, cuptiActivityEnableLaunchAttributes, (uint8_t enable), CUPTI_OK)
 
 uint32_t cuptiSetThreadIdType(uint32_t type)
 {
@@ -243,36 +201,15 @@ uint32_t cuptiGetTimestamp(uint64_t *timestamp)
     return CUPTI_OK;
 }
 
-uint32_t cuptiGetContextId(cuda_context_handle context, uint32_t *id)
-{
-    RETURN_IF_NOT_INITIALIZED();
-    return replay_objects_context_id(context, id);
-}
-
-uint32_t cuptiGetDeviceId(cuda_context_handle context, uint32_t *id)
-{
-    RETURN_IF_NOT_INITIALIZED();
-    return replay_objects_device_id(context, id);
-}
-
-uint32_t cuptiGetStreamIdEx(cuda_context_handle context, cuda_stream_handle stream, uint8_t per_thread,
-                            uint32_t *id)
-{
-    RETURN_IF_NOT_INITIALIZED();
-    return replay_objects_stream_id(context, stream, id);
-}
-
-uint32_t cuptiGetGraphId(void *graph, uint32_t *id)
-{
-    RETURN_IF_NOT_INITIALIZED();
-    return replay_objects_graph_id(graph, id);
-}
-
-uint32_t cuptiGetGraphExecId(void *exec, uint32_t *id)
-{
-    RETURN_IF_NOT_INITIALIZED();
-    return replay_objects_graph_id(exec, id);
-}
+ANSWER(INITIALIZED, cuptiGetContextId, (cuda_context_handle context, uint32_t *id),
+       replay_objects_context_id(context, id))
+ANSWER(INITIALIZED, cuptiGetDeviceId, (cuda_context_handle context, uint32_t *id),
+       replay_objects_device_id(context, id))
+ANSWER(INITIALIZED, cuptiGetStreamIdEx,
+       (cuda_context_handle context, cuda_stream_handle stream, uint8_t per_thread, uint32_t *id),
+       replay_objects_stream_id(context, stream, id))
+ANSWER(INITIALIZED, cuptiGetGraphId, (void *graph, uint32_t *id), replay_objects_graph_id(graph, id))
+ANSWER(INITIALIZED, cuptiGetGraphExecId, (void *exec, uint32_t *id), replay_objects_graph_id(exec, id))
 
 uint32_t cuptiGetGraphNodeId(void *node, uint64_t *id)
 {
@@ -307,54 +244,31 @@ uint32_t cuptiSubscribe_v2(cupti_subscriber_handle *subscriber, cupti_callback_f
                                       allows_others, subscriber);
 }
 
-#define RETURN_IF_NOT_SUBSCRIBED(subscriber)                                                                 \
-    RETURN_IF_NOT_INITIALIZED();                                                                             \
-    if (!replay_callbacks_is_subscriber(subscriber))                                                         \
-    return CUPTI_INVALID_PARAMETER
-
-uint32_t cuptiActivityRegisterCallbacks_v2(cupti_subscriber_handle subscriber, cupti_request_v2_fn *request,
-                                           cupti_complete_v2_fn *complete)
-{
-    RETURN_IF_NOT_SUBSCRIBED(subscriber);
-    return replay_records_register_v2(replay_callbacks_place(subscriber), request, complete);
-}
+ANSWER(SUBSCRIBED, cuptiActivityRegisterCallbacks_v2,
+       (cupti_subscriber_handle subscriber, cupti_request_v2_fn *request, cupti_complete_v2_fn *complete),
+       replay_records_register_v2(replay_callbacks_place(subscriber), request, complete))
 
 uint32_t cuptiActivityEnable_v2(cupti_subscriber_handle subscriber, uint32_t kind,
                                 struct cupti_activity_config *config)
 {
-    RETURN_IF_NOT_SUBSCRIBED(subscriber);
+    RETURN_IF_NOT_SUBSCRIBED();
     if (atomic_load(&has_recorded_classic))
         return CUPTI_NOT_COMPATIBLE;
     return replay_records_enable(replay_callbacks_place(subscriber), kind, config);
 }
 
-uint32_t cuptiActivityEnableAndDump_v2(cupti_subscriber_handle subscriber, uint32_t kind,
-                                       struct cupti_activity_config *config)
-{
-    RETURN_IF_NOT_SUBSCRIBED(subscriber);
-    return replay_records_enable(replay_callbacks_place(subscriber), kind, config);
-}
-
-uint32_t cuptiActivityDisable_v2(cupti_subscriber_handle subscriber, uint32_t kind,
-                                 struct cupti_activity_config *config)
-{
-    RETURN_IF_NOT_SUBSCRIBED(subscriber);
-    return replay_records_disable(replay_callbacks_place(subscriber), kind);
-}
-
-uint32_t cuptiActivitySetAttribute_v2(cupti_subscriber_handle subscriber, uint32_t attr, size_t *size,
-                                      void *value)
-{
-    RETURN_IF_NOT_SUBSCRIBED(subscriber);
-    return replay_records_set_attribute(replay_callbacks_place(subscriber), attr, size, value);
-}
-
-uint32_t cuptiActivityGetAttribute_v2(cupti_subscriber_handle subscriber, uint32_t attr, size_t *size,
-                                      void *value)
-{
-    RETURN_IF_NOT_SUBSCRIBED(subscriber);
-    return replay_records_get_attribute(replay_callbacks_place(subscriber), attr, size, value);
-}
+ANSWER(SUBSCRIBED, cuptiActivityEnableAndDump_v2,
+       (cupti_subscriber_handle subscriber, uint32_t kind, struct cupti_activity_config *config),
+       replay_records_enable(replay_callbacks_place(subscriber), kind, config))
+ANSWER(SUBSCRIBED, cuptiActivityDisable_v2,
+       (cupti_subscriber_handle subscriber, uint32_t kind, struct cupti_activity_config *config),
+       replay_records_disable(replay_callbacks_place(subscriber), kind))
+ANSWER(SUBSCRIBED, cuptiActivitySetAttribute_v2,
+       (cupti_subscriber_handle subscriber, uint32_t attr, size_t *size, void *value),
+       replay_records_set_attribute(replay_callbacks_place(subscriber), attr, size, value))
+ANSWER(SUBSCRIBED, cuptiActivityGetAttribute_v2,
+       (cupti_subscriber_handle subscriber, uint32_t attr, size_t *size, void *value),
+       replay_records_get_attribute(replay_callbacks_place(subscriber), attr, size, value))
 
 uint32_t cuptiActivityGetNextRecord_v2(cupti_subscriber_handle subscriber, uint8_t *buffer, size_t valid,
                                        struct cupti_activity **record)
@@ -365,12 +279,9 @@ uint32_t cuptiActivityGetNextRecord_v2(cupti_subscriber_handle subscriber, uint8
     return replay_records_next(replay_callbacks_place(subscriber), buffer, valid, record);
 }
 
-uint32_t cuptiActivityGetNumDroppedRecords_v2(cupti_subscriber_handle subscriber, cuda_context_handle context,
-                                              uint32_t stream, size_t *dropped)
-{
-    RETURN_IF_NOT_SUBSCRIBED(subscriber);
-    return replay_records_dropped(replay_callbacks_place(subscriber), dropped);
-}
+ANSWER(SUBSCRIBED, cuptiActivityGetNumDroppedRecords_v2,
+       (cupti_subscriber_handle subscriber, cuda_context_handle context, uint32_t stream, size_t *dropped),
+       replay_records_dropped(replay_callbacks_place(subscriber), dropped))
 
 uint32_t cuptiGetTimestamp_v2(cupti_subscriber_handle subscriber, uint64_t *timestamp)
 {
