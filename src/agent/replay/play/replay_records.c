@@ -1,5 +1,6 @@
 #include "agent/replay/play/replay_records.h"
 
+#include "base/clock.h"
 #include "model/cuda/activities.h"
 
 #include "agent/replay/play/compose.h"
@@ -76,15 +77,10 @@ static struct replay_records_counts counts;
 static pthread_t shutdown_thread;
 static bool has_shutdown_thread;
 
-static void set_defaults(struct consumer *consumer)
-{
-    memcpy(consumer->attrs, default_attrs, sizeof default_attrs);
-}
-
 __attribute__((constructor)) static void set_all_defaults(void)
 {
     for (unsigned i = 0; i < SUBSCRIBERS_MAX; i++)
-        set_defaults(&consumers[i]);
+        memcpy(consumers[i].attrs, default_attrs, sizeof default_attrs);
 }
 
 static void disable_all(struct consumer *consumer)
@@ -101,7 +97,7 @@ void replay_records_begin(unsigned place)
     if (consumer->is_gone) {
         uint64_t clock =
             consumer->attrs[CUPTI_ATTR_TIMESTAMP_CALLBACK]; /* kept after the subscription ends */
-        set_defaults(consumer);
+        memcpy(consumer->attrs, default_attrs, sizeof default_attrs);
         consumer->attrs[CUPTI_ATTR_TIMESTAMP_CALLBACK] = clock;
         consumer->request = NULL;
         consumer->complete = NULL;
@@ -171,10 +167,7 @@ static size_t attr_size(uint32_t attr)
 /* CLOCK_REALTIME is CUPTI's default, for which the recorded clock substitutes. */
 static bool is_default(uint64_t told_ns)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
-    return now_ns - told_ns < 1000000000ull;
+    return clock_read_ns(CLOCK_REALTIME) - told_ns < NS_PER_SECOND;
 }
 
 /* CUPTI reads a subscriber's clock also between two recordings, and gives the next records times by what it
@@ -469,16 +462,9 @@ static void mix_times(struct activity_record *record)
     if (record->kind != ACTIVITY_GRAPH_TRACE || !fault(FAULT_GRAPH_TIMES) ||
         ++executions % fault(FAULT_GRAPH_TIMES) != 0)
         return;
-    switch (executions / fault(FAULT_GRAPH_TIMES) % 3) {
-    case 0:
-        record->start_ns = 0;
-        break;
-    case 1:
-        record->start_ns = record->end_ns = 0;
-        break;
-    default:
-        record->start_ns = record->end_ns + 1000;
-    }
+    uint64_t way = executions / fault(FAULT_GRAPH_TIMES) % 3;
+    record->start_ns = way == 2 ? record->end_ns + 1000 : 0;
+    record->end_ns = way == 1 ? 0 : record->end_ns;
 }
 
 /* Removes the times that faults suppress. */
