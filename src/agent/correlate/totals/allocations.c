@@ -1,8 +1,9 @@
 #include "agent/correlate/totals/allocations.h"
 
 #include "base/hash.h"
-#include "agent/correlate/spans/attributes.h"
 #include "base/accounting/counters.h"
+#include "agent/correlate/spans/attributes.h"
+#include "model/semconv.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -242,16 +243,17 @@ static bool sizes(const struct call_info *info, const struct call_record *call, 
         strcmp(name, "cuMemSetAccess") == 0)
         return false;
     if (strcmp(name, "cuMemCreate") == 0)
-        return attributes_param(info, call, "cuda.arg.handle", &allocation->address) &&
-               attributes_param(info, call, "cuda.arg.bytes", &allocation->bytes);
-    if (!attributes_param(info, call, "cuda.arg.ptr", &allocation->address))
+        return attributes_param(info, call, SEMCONV_CUDA_ARG_HANDLE, &allocation->address) &&
+               attributes_param(info, call, SEMCONV_CUDA_ARG_BYTES, &allocation->bytes);
+    if (!attributes_param(info, call, SEMCONV_CUDA_ARG_PTR, &allocation->address))
         return false;
-    if (attributes_param(info, call, "cuda.arg.bytes", &allocation->bytes))
+    if (attributes_param(info, call, SEMCONV_CUDA_ARG_BYTES, &allocation->bytes))
         return true;
-    if (!attributes_param(info, call, "cuda.arg.pitch", &pitch) ||
-        !attributes_param(info, call, "cuda.arg.height", &height))
+    if (!attributes_param(info, call, SEMCONV_CUDA_ARG_PITCH, &pitch) ||
+        !attributes_param(info, call, SEMCONV_CUDA_ARG_HEIGHT, &height))
         return false;
-    allocation->bytes = pitch * height * (attributes_param(info, call, "cuda.arg.depth", &depth) ? depth : 1);
+    allocation->bytes =
+        pitch * height * (attributes_param(info, call, SEMCONV_CUDA_ARG_DEPTH, &depth) ? depth : 1);
     return true;
 }
 
@@ -267,8 +269,8 @@ void allocations_note(struct allocations *a, const struct call_info *info, const
         put(a, &allocation);
     } else if (info->group == CALL_GROUP_FREE && !strstr(name, "Unregister") &&
                strcmp(name, "cuMemAddressFree") != 0 && strcmp(name, "cuMemUnmap") != 0 &&
-               (attributes_param(info, call, "cuda.arg.ptr", &allocation.address) ||
-                attributes_param(info, call, "cuda.arg.handle", &allocation.address))) {
+               (attributes_param(info, call, SEMCONV_CUDA_ARG_PTR, &allocation.address) ||
+                attributes_param(info, call, SEMCONV_CUDA_ARG_HANDLE, &allocation.address))) {
         end(a, allocation.address);
     }
 }
