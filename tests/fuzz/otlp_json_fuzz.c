@@ -3,7 +3,6 @@
  * written for Perfetto and as Parquet, including control characters. The first byte selects the sizes of
  * segments and of the buffer. */
 #include "analysis/export/fleet_encode.h"
-#include "analysis/export/fleet_path.h"
 #include "analysis/show/perfetto.h"
 #include "analysis/show/picture.h"
 #include "analysis/show/span_lines.h"

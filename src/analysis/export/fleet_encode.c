@@ -35,7 +35,7 @@ static uint32_t add_string(struct dictionary *dictionary, const struct trace *tr
     uint32_t index = int_map_get(&dictionary->known[KNOWN_STRINGS], string);
     if (index == MAP_NONE) {
         const char *text = trace_string(trace, string);
-        index = dictionary_add_text(dictionary, text, strlen(text));
+        index = dictionary_add(dictionary, text, strlen(text), DICTIONARY_TEXT);
         int_map_set(&dictionary->known[KNOWN_STRINGS], string, index);
     }
     return index;
@@ -52,7 +52,7 @@ static uint32_t add_formatted(struct dictionary *dictionary, uint64_t bits, bool
         trace_write_double(text, bits);
     else
         snprintf(text, sizeof text, "%" PRId64, (int64_t)bits);
-    index = dictionary_add_text(dictionary, text, strlen(text));
+    index = dictionary_add(dictionary, text, strlen(text), DICTIONARY_TEXT);
     int_map_set(known, bits, index);
     return index;
 }
@@ -63,12 +63,12 @@ static uint32_t add_value(struct dictionary *dictionary, const struct trace *tra
 {
     if (type & RECORD_TEXT) {
         struct slice text = fleet_text(texts, trace, bits);
-        return dictionary_add_text(dictionary, text.at, text.len);
+        return dictionary_add(dictionary, text.at, text.len, DICTIONARY_TEXT);
     }
     if (type == TRACE_INT || type == TRACE_DOUBLE)
         return add_formatted(dictionary, bits, type == TRACE_DOUBLE);
     if (type == TRACE_BOOL)
-        return dictionary_add_text(dictionary, bits ? "true" : "false", bits ? 4 : 5);
+        return dictionary_add(dictionary, bits ? "true" : "false", bits ? 4 : 5, DICTIONARY_TEXT);
     return add_string(dictionary, trace, (uint32_t)bits);
 }
 
@@ -129,7 +129,7 @@ static void add_strings(struct fleet_encoder *encoder, const struct fleet_group 
             encoder->indices[i] = add_string(dictionary, trace, (uint32_t)value);
         else {
             struct slice text = fleet_text(group, trace, value);
-            encoder->indices[i] = dictionary_add_text(dictionary, text.at, text.len);
+            encoder->indices[i] = dictionary_add(dictionary, text.at, text.len, DICTIONARY_TEXT);
         }
     }
 }
@@ -141,7 +141,7 @@ static void add_ids(struct fleet_encoder *encoder, const struct fleet_values *va
         bool is_same = i && memcmp(&words[2 * i], &words[2 * i - 2], PARQUET_ID_BYTES) == 0;
         encoder->indices[i] =
             is_same ? encoder->indices[i - 1]
-                    : dictionary_add_fixed(&encoder->dictionary, &words[2 * i], PARQUET_ID_BYTES);
+                    : dictionary_add(&encoder->dictionary, &words[2 * i], PARQUET_ID_BYTES, DICTIONARY_FIXED);
     }
 }
 
@@ -313,7 +313,7 @@ static enum status add_types(struct fleet_encoder *encoder, const struct fleet_g
             bytes_add_byte(types, (uint8_t)letters[group->entries[i].type & ~RECORD_TEXT]);
         if (end > begin)
             encoder->indices[chunk.count++] =
-                dictionary_add_text(&encoder->dictionary, (const char *)types->data, types->len);
+                dictionary_add(&encoder->dictionary, types->data, types->len, DICTIONARY_TEXT);
     }
     chunk.defined = chunk.count > 0 && chunk.count < group->rows ? encoder->defined : NULL;
     if (chunk.count)

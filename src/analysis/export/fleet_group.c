@@ -2,51 +2,41 @@
 
 #include "analysis/trace/otlp_value.h"
 #include "base/text/json_writer.h"
+#include "base/text/utf8.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <time.h>
 
-#define NS_PER_HOUR UINT64_C(3600000000000)
+#define NS_PER_HOUR      UINT64_C(3600000000000)
+#define HOURS_PER_DAY    24
+#define SECONDS_PER_HOUR 3600
 
-/* The columns of fields, in the order of `enum field`. */
-enum field {
-    SPAN_ID,
-    PARENT_ID,
-    NAME,
-    START,
-    DURATION,
-    TRACE_ID,
-    SPAN_KIND,
-    FLAGS,
-    STATUS,
-    STATUS_MESSAGE,
-    TRACE_STATE,
-    SCOPE,
-    DROPPED_ATTRIBUTES,
-    DROPPED_EVENTS,
-    DROPPED_LINKS,
-    EVENTS,
-    LINKS,
-    FIELD_COUNT
-};
+/* The columns of fields. */
+#define FIELDS(X)                                                                                            \
+    X(SPAN_ID, "span_id")                                                                                    \
+    X(PARENT_ID, "parent_id")                                                                                \
+    X(NAME, "name")                                                                                          \
+    X(START, "start_ns")                                                                                     \
+    X(DURATION, "duration_ns")                                                                               \
+    X(TRACE_ID, "trace_id")                                                                                  \
+    X(SPAN_KIND, "span_kind")                                                                                \
+    X(FLAGS, "flags")                                                                                        \
+    X(STATUS, "status")                                                                                      \
+    X(STATUS_MESSAGE, "status_message")                                                                      \
+    X(TRACE_STATE, "trace_state")                                                                            \
+    X(SCOPE, "scope")                                                                                        \
+    X(DROPPED_ATTRIBUTES, "dropped_attributes")                                                              \
+    X(DROPPED_EVENTS, "dropped_events")                                                                      \
+    X(DROPPED_LINKS, "dropped_links")                                                                        \
+    X(EVENTS, "events")                                                                                      \
+    X(LINKS, "links")
+#define FIELD(id, name)      id,
+#define FIELD_NAME(id, name) name,
 
-static const char *const field_names[FIELD_COUNT] = {"span_id",
-                                                     "parent_id",
-                                                     "name",
-                                                     "start_ns",
-                                                     "duration_ns",
-                                                     "trace_id",
-                                                     "span_kind",
-                                                     "flags",
-                                                     "status",
-                                                     "status_message",
-                                                     "trace_state",
-                                                     "scope",
-                                                     "dropped_attributes",
-                                                     "dropped_events",
-                                                     "dropped_links",
-                                                     "events",
-                                                     "links"};
+enum field { FIELDS(FIELD) FIELD_COUNT };
+
+static const char *const field_names[FIELD_COUNT] = {FIELDS(FIELD_NAME)};
 
 static size_t columns_of_fields[FIELD_COUNT];
 
@@ -330,4 +320,51 @@ void fleet_group_add(struct fleet_collector *collector, struct fleet_group *grou
 uint64_t fleet_hour(uint64_t start_ns)
 {
     return (start_ns > INT64_MAX ? INT64_MAX : start_ns) / NS_PER_HOUR;
+}
+
+/* --- folders --- */
+
+static bool is_plain(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.';
+}
+
+static uint64_t hash_of(const char *text)
+{
+    uint64_t hash = 0;
+    for (; *text; text++)
+        hash = int_map_mix(hash ^ (unsigned char)*text);
+    return hash;
+}
+
+/* As in URLs, which is how engines read the names of partitions. */
+static void add_service(struct text *path, const char *service)
+{
+    size_t begin = path->len, left = 0; /* of the current character, which stays whole */
+    for (const char *at = service; *at; at++, left--) {
+        left = left ? left : utf8_next((const uint8_t *)at, strlen(at)).len;
+        if (path->len - begin + 3 * left > FLEET_SERVICE_MAX) {
+            text_add_format(path, "~%016" PRIx64, hash_of(service));
+            return;
+        }
+        if (is_plain(*at))
+            text_add_bytes(path, at, 1);
+        else
+            text_add_format(path, "%%%02X", (unsigned char)*at);
+    }
+}
+
+void fleet_path_add_partition(struct text *path, uint64_t hour, const char *service)
+{
+    char date[32];
+    time_t seconds = (time_t)(hour / HOURS_PER_DAY * HOURS_PER_DAY * SECONDS_PER_HOUR);
+    struct tm day;
+    gmtime_r(&seconds, &day);
+    strftime(date, sizeof date, "%Y-%m-%d", &day);
+    text_add_format(path, "date=%s/hour=%02u/service=", date, (unsigned)(hour % HOURS_PER_DAY));
+    if (service && *service)
+        add_service(path, service);
+    else
+        text_add(path, FLEET_NO_SERVICE);
 }

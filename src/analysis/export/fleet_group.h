@@ -70,3 +70,9 @@ uint64_t fleet_hour(uint64_t start_ns);
 struct slice fleet_text(const struct fleet_group *group, const struct trace *trace, uint64_t value);
 /* The column of this name in the table of spans. */
 size_t fleet_span_column(const char *name);
+
+#define FLEET_NO_SERVICE  "__HIVE_DEFAULT_PARTITION__"
+#define FLEET_SERVICE_MAX 180 /* bytes; a file name has 255 */
+/* Adds the name of a folder, "date=2026-11-26/hour=03/service=NAME", from foreign text. `hour`: since 1970.
+ * `service`: NULL: none. */
+void fleet_path_add_partition(struct text *path, uint64_t hour, const char *service);

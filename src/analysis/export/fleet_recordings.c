@@ -42,8 +42,7 @@ static enum status hash_file(const char *path, uint64_t *hash, struct error *err
     return status;
 }
 
-typedef enum status visit_fn(const char *folder, const char *path, const char *mark, struct error *err);
-
+/* `mark`: the file that stands for the recording. */
 static enum status check(const char *folder, const char *path, const char *mark, struct error *err)
 {
     if (access(mark, F_OK) != 0)
@@ -54,17 +53,13 @@ static enum status check(const char *folder, const char *path, const char *mark,
                      path, folder);
 }
 
-static enum status note(const char *folder, const char *path, const char *mark, struct error *err)
+static enum status note(const char *mark, struct error *err)
 {
-    (void)folder;
-    (void)path;
     int fd = open(mark, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0 || close(fd) != 0)
-        return complain(err, mark);
-    return STATUS_OK;
+    return fd >= 0 && close(fd) == 0 ? STATUS_OK : complain(err, mark);
 }
 
-static enum status visit(const char *folder, const char *const *paths, size_t count, visit_fn *visitor,
+static enum status visit(const char *folder, const char *const *paths, size_t count, bool is_exported,
                          struct error *err)
 {
     struct trace_files files = {0};
@@ -79,7 +74,7 @@ static enum status visit(const char *folder, const char *const *paths, size_t co
         if (status != STATUS_OK)
             break;
         char *mark = xasprintf("%s/" FOLDER "/%016" PRIx64, folder, hash);
-        status = visitor(folder, files.paths[i], mark, err);
+        status = is_exported ? note(mark, err) : check(folder, files.paths[i], mark, err);
         free(mark);
     }
     trace_files_deinit(&files);
@@ -89,7 +84,7 @@ static enum status visit(const char *folder, const char *const *paths, size_t co
 enum status fleet_recordings_check(const char *folder, const char *const *paths, size_t count,
                                    struct error *err)
 {
-    return visit(folder, paths, count, check, err);
+    return visit(folder, paths, count, false, err);
 }
 
 enum status fleet_recordings_note(const char *folder, const char *const *paths, size_t count,
@@ -98,5 +93,5 @@ enum status fleet_recordings_note(const char *folder, const char *const *paths, 
     char *path = xasprintf("%s/" FOLDER, folder);
     enum status status = mkdir(path, 0700) == 0 || errno == EEXIST ? STATUS_OK : complain(err, path);
     free(path);
-    return status == STATUS_OK ? visit(folder, paths, count, note, err) : status;
+    return status == STATUS_OK ? visit(folder, paths, count, true, err) : status;
 }

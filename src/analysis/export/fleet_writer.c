@@ -2,7 +2,6 @@
 
 #include "base/files.h"
 #include "analysis/export/fleet_encode.h"
-#include "analysis/export/fleet_path.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -44,7 +44,7 @@ void int_map_set(struct int_map *map, uint64_t key, uint32_t value)
 
 void int_map_clear(struct int_map *map)
 {
-    for (size_t i = 0; i < map->slots; i++)
+    for (size_t i = 0; map->count && i < map->slots; i++)
         map->entries[i].value = MAP_NONE;
     map->count = 0;
 }

@@ -1,6 +1,6 @@
 /* Dictionaries, names of folders, and JSON: everything that makes foreign text safe in an export. */
 #include "analysis/export/dictionary.h"
-#include "analysis/export/fleet_path.h"
+#include "analysis/export/fleet_group.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,17 +18,17 @@ static void test_equal_texts_share_an_index(void **state)
     for (int round = 0; round < 2; round++) {
         for (unsigned i = 0; i < 3000; i++) {
             int len = snprintf(text, sizeof text, "kernel %u", i);
-            assert_int_equal(dictionary_add_text(&dictionary, text, (size_t)len), i);
+            assert_int_equal(dictionary_add(&dictionary, text, (size_t)len, DICTIONARY_TEXT), i);
         }
     }
     assert_int_equal(dictionary.count, 3000);
-    assert_int_equal(dictionary_add_text(&dictionary, "", 0), 3000);
-    assert_int_equal(dictionary_add_text(&dictionary, "a\0b", 3), 3001);
-    assert_int_equal(dictionary_add_text(&dictionary, "a", 1), 3002);
-    assert_int_equal(dictionary_add_text(&dictionary, NULL, 0), 3000);
+    assert_int_equal(dictionary_add(&dictionary, "", 0, DICTIONARY_TEXT), 3000);
+    assert_int_equal(dictionary_add(&dictionary, "a\0b", 3, DICTIONARY_TEXT), 3001);
+    assert_int_equal(dictionary_add(&dictionary, "a", 1, DICTIONARY_TEXT), 3002);
+    assert_int_equal(dictionary_add(&dictionary, NULL, 0, DICTIONARY_TEXT), 3000);
     dictionary_clear(&dictionary);
     assert_int_equal(dictionary.count, 0);
-    assert_int_equal(dictionary_add_text(&dictionary, "x", 1), 0);
+    assert_int_equal(dictionary_add(&dictionary, "x", 1, DICTIONARY_TEXT), 0);
     assert_int_equal(dictionary.plain.len, 5); /* its length in 4 bytes, and "x" */
     assert_memory_equal(dictionary.plain.data, "\1\0\0\0x", 5);
     dictionary_deinit(&dictionary);
@@ -38,44 +38,10 @@ static void test_fixed_values_have_no_length(void **state)
 {
     struct dictionary dictionary = {0};
     (void)state;
-    assert_int_equal(dictionary_add_fixed(&dictionary, "0123456789abcdef", 16), 0);
-    assert_int_equal(dictionary_add_fixed(&dictionary, "0123456789abcdeX", 16), 1);
-    assert_int_equal(dictionary_add_fixed(&dictionary, "0123456789abcdef", 16), 0);
+    assert_int_equal(dictionary_add(&dictionary, "0123456789abcdef", 16, DICTIONARY_FIXED), 0);
+    assert_int_equal(dictionary_add(&dictionary, "0123456789abcdeX", 16, DICTIONARY_FIXED), 1);
+    assert_int_equal(dictionary_add(&dictionary, "0123456789abcdef", 16, DICTIONARY_FIXED), 0);
     assert_int_equal(dictionary.plain.len, 32);
-    dictionary_deinit(&dictionary);
-}
-
-static void test_only_utf8_is_stored(void **state)
-{
-    static const struct {
-        const char *text, *stored;
-    } cases[] = {
-        {"plain text of more than eight bytes", NULL},
-        {"\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", NULL},
-        {"\xed\x9f\xbf\xee\x80\x80\xf4\x8f\xbf\xbf", NULL},
-        {"12345678\xff", "12345678\xef\xbf\xbd"},
-        {"\x80x", "\xef\xbf\xbdx"},
-        {"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},                                 /* too long */
-        {"\xe0\x80\xaf", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},                 /* too long */
-        {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},                 /* a surrogate */
-        {"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* beyond U+10FFFF */
-        {"\xf0\x8f\xbf\xbf", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* too long */
-        {"a\xe2\x82", "a\xef\xbf\xbd\xef\xbf\xbd"},                               /* cut off */
-        {"\xf5\x80\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
-    };
-    size_t replaced = 0;
-    struct dictionary dictionary = {0};
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const char *stored = cases[i].stored ? cases[i].stored : cases[i].text;
-        dictionary_clear(&dictionary);
-        dictionary_add_text(&dictionary, cases[i].text, strlen(cases[i].text));
-        replaced += cases[i].stored != NULL;
-        assert_int_equal(dictionary_is_utf8(cases[i].text, strlen(cases[i].text)), !cases[i].stored);
-        assert_int_equal(dictionary.replaced, replaced);
-        assert_int_equal(dictionary.plain.len, 4 + strlen(stored));
-        assert_memory_equal(dictionary.plain.data + 4, stored, strlen(stored));
-    }
     dictionary_deinit(&dictionary);
 }
 
@@ -126,7 +92,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equal_texts_share_an_index),
         cmocka_unit_test(test_fixed_values_have_no_length),
-        cmocka_unit_test(test_only_utf8_is_stored),
         cmocka_unit_test(test_names_of_services_stay_in_one_folder),
         cmocka_unit_test(test_long_names_are_cut_and_distinct),
     };
