@@ -87,7 +87,35 @@ static struct protobuf_reader reader_of(struct slice bytes)
 
 static struct slice bytes_of(const struct protobuf_field *field)
 {
-    return (struct slice){(const char *)field->bytes, field->length};
+    return (struct slice){field->bytes ? (const char *)field->bytes : "", field->length};
+}
+
+/* The last field of each number below `count` that has the wire type in `wires`; all zeros: there is none.
+ * False: this is no message. */
+static bool last_fields(struct slice message, const uint8_t *wires, uint32_t count,
+                        struct protobuf_field *fields)
+{
+    struct protobuf_reader reader = reader_of(message);
+    struct protobuf_field field;
+    memset(fields, 0, count * sizeof *fields);
+    while (protobuf_next(&reader, &field)) {
+        if (field.number < count && wires[field.number] == field.wire)
+            fields[field.number] = field;
+    }
+    return !reader.is_bad;
+}
+
+/* The next message or text of a repeated field. */
+static bool next_of(struct protobuf_reader *reader, uint32_t number, struct slice *bytes)
+{
+    struct protobuf_field field;
+    while (protobuf_next(reader, &field)) {
+        if (!protobuf_is(&field, number, PROTOBUF_BYTES))
+            continue;
+        *bytes = bytes_of(&field);
+        return true;
+    }
+    return false;
 }
 
 static enum status complain(struct error *err)
@@ -125,32 +153,25 @@ static bool write_value(struct otlp_protobuf *protobuf, struct json_writer *json
 static bool split_attribute(struct otlp_protobuf *protobuf, struct slice attribute, struct slice *key,
                             struct slice *any)
 {
-    struct protobuf_reader reader = reader_of(attribute);
-    struct protobuf_field field;
-    *key = *any = (struct slice){"", 0};
-    while (protobuf_next(&reader, &field)) {
-        if (protobuf_is(&field, ATTRIBUTE_KEY, PROTOBUF_BYTES))
-            *key = bytes_of(&field);
-        else if (protobuf_is(&field, ATTRIBUTE_VALUE, PROTOBUF_BYTES))
-            *any = bytes_of(&field);
-    }
-    *key = text_of(protobuf, *key);
-    return !reader.is_bad;
+    static const uint8_t wires[] = {[ATTRIBUTE_KEY] = PROTOBUF_BYTES, [ATTRIBUTE_VALUE] = PROTOBUF_BYTES};
+    struct protobuf_field fields[sizeof wires];
+    bool is_good = last_fields(attribute, wires, sizeof wires, fields);
+    *key = text_of(protobuf, bytes_of(&fields[ATTRIBUTE_KEY]));
+    *any = bytes_of(&fields[ATTRIBUTE_VALUE]);
+    return is_good;
 }
 
 static bool write_list(struct otlp_protobuf *protobuf, struct json_writer *json, struct slice list,
                        bool is_map, int depth)
 {
     struct protobuf_reader reader = reader_of(list);
-    struct protobuf_field field;
+    struct slice key, any, item;
     bool is_good = true;
     (is_map ? json_write_object : json_write_array)(json, NULL);
-    while (is_good && protobuf_next(&reader, &field)) {
-        struct slice key, any = bytes_of(&field);
-        if (!protobuf_is(&field, LIST_VALUES, PROTOBUF_BYTES))
-            continue;
+    while (is_good && next_of(&reader, LIST_VALUES, &item)) {
+        any = item;
         if (is_map) {
-            is_good = split_attribute(protobuf, bytes_of(&field), &key, &any);
+            is_good = split_attribute(protobuf, item, &key, &any);
             json_write_key(json, key.at, key.len);
         }
         is_good = is_good && write_value(protobuf, json, any, depth);
@@ -302,63 +323,65 @@ static bool take_resource(struct otlp_protobuf *protobuf, struct slice resource,
     return !reader.is_bad;
 }
 
+static bool take_attributes(struct otlp_protobuf *protobuf, struct slice message, uint32_t number,
+                            struct store *store)
+{
+    struct protobuf_reader reader = reader_of(message);
+    struct slice attribute;
+    while (next_of(&reader, number, &attribute)) {
+        if (!take_attribute(protobuf, attribute, store))
+            return false;
+    }
+    return true;
+}
+
 static bool take_event(struct otlp_protobuf *protobuf, struct slice event, struct store *store)
 {
-    struct protobuf_reader reader = reader_of(event);
-    struct protobuf_field field;
-    struct slice name = {"", 0};
-    uint64_t time_ns = 0;
-    while (protobuf_next(&reader, &field)) {
-        if (protobuf_is(&field, EVENT_TIME, PROTOBUF_FIXED64))
-            time_ns = field.value;
-        else if (protobuf_is(&field, EVENT_NAME, PROTOBUF_BYTES))
-            name = bytes_of(&field);
-        else if (protobuf_is(&field, EVENT_DROPPED, PROTOBUF_VARINT))
-            store->omissions.fields += field.value > 0;
-    }
-    store->omissions.fields += time_ns == 0;
-    if (reader.is_bad || time_ns == 0)
-        return !reader.is_bad; /* without a time, it has no place in the trace */
-    store_event(store, time_ns, text_of(protobuf, name));
-    reader = reader_of(event);
-    while (protobuf_next(&reader, &field)) {
-        if (protobuf_is(&field, EVENT_ATTRIBUTES, PROTOBUF_BYTES) &&
-            !take_attribute(protobuf, bytes_of(&field), store))
+    static const uint8_t wires[] = {
+        [EVENT_TIME] = PROTOBUF_FIXED64, [EVENT_NAME] = PROTOBUF_BYTES, [EVENT_DROPPED] = PROTOBUF_VARINT};
+    struct protobuf_field fields[sizeof wires];
+    bool is_good = last_fields(event, wires, sizeof wires, fields);
+    uint64_t time_ns = fields[EVENT_TIME].value;
+    store->omissions.fields += (fields[EVENT_DROPPED].value > 0) + (time_ns == 0);
+    if (!is_good || time_ns == 0)
+        return is_good; /* without a time, it has no place in the trace */
+    store_event(store, time_ns, text_of(protobuf, bytes_of(&fields[EVENT_NAME])));
+    return take_attributes(protobuf, event, EVENT_ATTRIBUTES, store);
+}
+
+static bool take_events(struct otlp_protobuf *protobuf, struct slice span, struct store *store)
+{
+    struct protobuf_reader reader = reader_of(span);
+    struct slice event;
+    while (next_of(&reader, SPAN_EVENTS, &event)) {
+        if (!take_event(protobuf, event, store))
             return false;
     }
     return true;
 }
 
-static bool take_events(struct otlp_protobuf *protobuf, struct slice bytes, struct store *store)
+static bool take_status(struct otlp_protobuf *protobuf, struct slice status, struct otlp_span *span,
+                        struct store *store)
 {
-    struct protobuf_reader reader = reader_of(bytes);
-    struct protobuf_field field;
-    while (protobuf_next(&reader, &field)) {
-        if (protobuf_is(&field, SPAN_EVENTS, PROTOBUF_BYTES) &&
-            !take_event(protobuf, bytes_of(&field), store))
-            return false;
+    static const uint8_t wires[] = {[STATUS_MESSAGE] = PROTOBUF_BYTES, [STATUS_CODE] = PROTOBUF_VARINT};
+    struct protobuf_field fields[sizeof wires];
+    bool is_good = last_fields(status, wires, sizeof wires, fields);
+    span->has_failed = fields[STATUS_CODE].value == STATUS_CODE_ERROR;
+    span->message = text_of(protobuf, bytes_of(&fields[STATUS_MESSAGE]));
+    if (store->wants_fields) {
+        store_field(store, SPAN_FIELD_STATUS, fields[STATUS_CODE].value);
+        store_field_text(store, SPAN_FIELD_MESSAGE, span->message);
     }
-    return true;
+    return is_good;
 }
 
-static bool take_status(struct otlp_protobuf *protobuf, struct slice status, struct otlp_span *span)
-{
-    struct protobuf_reader reader = reader_of(status);
-    struct protobuf_field field;
-    while (protobuf_next(&reader, &field)) {
-        if (protobuf_is(&field, STATUS_CODE, PROTOBUF_VARINT))
-            span->has_failed = field.value == STATUS_CODE_ERROR;
-        else if (protobuf_is(&field, STATUS_MESSAGE, PROTOBUF_BYTES))
-            span->message = bytes_of(&field);
-    }
-    span->message = text_of(protobuf, span->message);
-    return !reader.is_bad;
-}
-
-static uint64_t big_endian(const char *at)
+/* Of an ID of `length` bytes, those at `at`; 0: it has another length. */
+static uint64_t big_endian(const struct protobuf_field *id, size_t length, size_t at)
 {
     uint64_t value;
-    memcpy(&value, at, sizeof value);
+    if (id->length != length)
+        return 0;
+    memcpy(&value, id->bytes + at, sizeof value);
     return be64toh(value);
 }
 
@@ -380,15 +403,13 @@ static bool write_attributes(struct otlp_protobuf *protobuf, struct json_writer 
                              uint32_t number)
 {
     struct protobuf_reader reader = reader_of(message);
-    struct protobuf_field field;
+    struct slice attribute;
     bool is_good = true, has_some = false;
-    while (is_good && protobuf_next(&reader, &field)) {
-        if (!protobuf_is(&field, number, PROTOBUF_BYTES))
-            continue;
+    while (is_good && next_of(&reader, number, &attribute)) {
         if (!has_some)
             json_write_object(json, "attributes");
         has_some = true;
-        is_good = write_attribute(protobuf, json, bytes_of(&field));
+        is_good = write_attribute(protobuf, json, attribute);
     }
     if (has_some)
         json_write_object_end(json);
@@ -406,58 +427,35 @@ static void write_hex(struct json_writer *json, const char *key, struct slice by
 
 static bool write_link(struct otlp_protobuf *protobuf, struct json_writer *json, struct slice link)
 {
-    struct protobuf_reader reader = reader_of(link);
-    struct protobuf_field field;
-    struct slice trace = {"", 0}, span = {"", 0}, state = {"", 0};
-    uint64_t flags = 0, dropped = 0;
-    while (protobuf_next(&reader, &field)) {
-        if (protobuf_is(&field, LINK_TRACE_ID, PROTOBUF_BYTES))
-            trace = bytes_of(&field);
-        else if (protobuf_is(&field, LINK_SPAN_ID, PROTOBUF_BYTES))
-            span = bytes_of(&field);
-        else if (protobuf_is(&field, LINK_TRACE_STATE, PROTOBUF_BYTES))
-            state = bytes_of(&field);
-        else if (protobuf_is(&field, LINK_FLAGS, PROTOBUF_FIXED32))
-            flags = field.value;
-        else if (protobuf_is(&field, LINK_DROPPED, PROTOBUF_VARINT))
-            dropped = field.value;
-    }
+    static const uint8_t wires[] = {[LINK_TRACE_ID] = PROTOBUF_BYTES,
+                                    [LINK_SPAN_ID] = PROTOBUF_BYTES,
+                                    [LINK_TRACE_STATE] = PROTOBUF_BYTES,
+                                    [LINK_DROPPED] = PROTOBUF_VARINT,
+                                    [LINK_FLAGS] = PROTOBUF_FIXED32};
+    struct protobuf_field fields[sizeof wires];
+    bool is_good = last_fields(link, wires, sizeof wires, fields);
     json_write_object(json, NULL);
-    write_hex(json, "trace_id", trace);
-    write_hex(json, "span_id", span);
-    otlp_text_write(json, "trace_state", text_of(protobuf, state));
-    otlp_number_write(json, "flags", flags);
-    otlp_number_write(json, "dropped_attributes", dropped);
-    bool is_good = write_attributes(protobuf, json, link, LINK_ATTRIBUTES);
+    write_hex(json, "trace_id", bytes_of(&fields[LINK_TRACE_ID]));
+    write_hex(json, "span_id", bytes_of(&fields[LINK_SPAN_ID]));
+    otlp_text_write(json, "trace_state", text_of(protobuf, bytes_of(&fields[LINK_TRACE_STATE])));
+    otlp_number_write(json, "flags", fields[LINK_FLAGS].value);
+    otlp_number_write(json, "dropped_attributes", fields[LINK_DROPPED].value);
+    is_good &= write_attributes(protobuf, json, link, LINK_ATTRIBUTES);
     json_write_object_end(json);
-    return is_good && !reader.is_bad;
-}
-
-static void take_status_details(struct otlp_protobuf *protobuf, struct slice status, struct store *store)
-{
-    struct protobuf_reader reader = reader_of(status);
-    struct protobuf_field field;
-    while (protobuf_next(&reader, &field)) {
-        if (protobuf_is(&field, STATUS_CODE, PROTOBUF_VARINT))
-            store_field(store, SPAN_FIELD_STATUS, field.value);
-        else if (protobuf_is(&field, STATUS_MESSAGE, PROTOBUF_BYTES))
-            store_field_text(store, SPAN_FIELD_MESSAGE, text_of(protobuf, bytes_of(&field)));
-    }
+    return is_good;
 }
 
 static bool take_links(struct otlp_protobuf *protobuf, struct slice span, struct store *store)
 {
     struct protobuf_reader reader = reader_of(span);
     struct text *text = &protobuf->texts;
-    struct protobuf_field field;
+    struct slice link;
     struct json_writer json = JSON_TEXT(text);
     text_clear(text);
-    while (protobuf_next(&reader, &field)) {
-        if (!protobuf_is(&field, SPAN_LINKS, PROTOBUF_BYTES))
-            continue;
+    while (next_of(&reader, SPAN_LINKS, &link)) {
         if (!text->len)
             json_write_array(&json, NULL);
-        if (!write_link(protobuf, &json, bytes_of(&field)))
+        if (!write_link(protobuf, &json, link))
             return false;
     }
     if (text->len) {
@@ -467,131 +465,96 @@ static bool take_links(struct otlp_protobuf *protobuf, struct slice span, struct
     return true;
 }
 
-static bool take_details(struct otlp_protobuf *protobuf, struct slice span, struct store *store)
+/* `fields`: of the span. */
+static bool take_details(struct otlp_protobuf *protobuf, struct slice span,
+                         const struct protobuf_field *fields, struct store *store)
 {
-    static const struct {
-        uint32_t number;
-        enum protobuf_wire wire;
-        enum span_field detail;
-    } numbers[] = {{SPAN_KIND, PROTOBUF_VARINT, SPAN_FIELD_KIND},
-                   {SPAN_FLAGS, PROTOBUF_FIXED32, SPAN_FIELD_FLAGS},
-                   {SPAN_DROPPED_ATTRIBUTES, PROTOBUF_VARINT, SPAN_FIELD_DROPPED_ATTRIBUTES},
-                   {SPAN_DROPPED_EVENTS, PROTOBUF_VARINT, SPAN_FIELD_DROPPED_EVENTS},
-                   {SPAN_DROPPED_LINKS, PROTOBUF_VARINT, SPAN_FIELD_DROPPED_LINKS}};
-    struct protobuf_reader reader = reader_of(span);
-    struct protobuf_field field;
-    bool has_end = false;
-    while (protobuf_next(&reader, &field)) {
-        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-            if (protobuf_is(&field, numbers[i].number, numbers[i].wire))
-                store_field(store, numbers[i].detail, field.value);
-        }
-        if (protobuf_is(&field, SPAN_TRACE_STATE, PROTOBUF_BYTES))
-            store_field_text(store, SPAN_FIELD_TRACE_STATE, text_of(protobuf, bytes_of(&field)));
-        else if (protobuf_is(&field, SPAN_STATUS, PROTOBUF_BYTES))
-            take_status_details(protobuf, bytes_of(&field), store);
-        has_end |= protobuf_is(&field, SPAN_END, PROTOBUF_FIXED64) && field.value;
+    static const enum span_field details[] = {[SPAN_KIND] = SPAN_FIELD_KIND,
+                                              [SPAN_FLAGS] = SPAN_FIELD_FLAGS,
+                                              [SPAN_DROPPED_ATTRIBUTES] = SPAN_FIELD_DROPPED_ATTRIBUTES,
+                                              [SPAN_DROPPED_EVENTS] = SPAN_FIELD_DROPPED_EVENTS,
+                                              [SPAN_DROPPED_LINKS] = SPAN_FIELD_DROPPED_LINKS};
+    for (size_t i = 0; i < sizeof details / sizeof *details; i++) {
+        if (details[i])
+            store_field(store, details[i], fields[i].value);
     }
-    store->omissions.unended += !has_end;
+    store_field_text(store, SPAN_FIELD_TRACE_STATE, text_of(protobuf, bytes_of(&fields[SPAN_TRACE_STATE])));
+    store->omissions.unended += !fields[SPAN_END].value;
     return take_links(protobuf, span, store);
 }
 
 static bool write_scope(struct otlp_protobuf *protobuf, struct json_writer *json, struct slice scope,
                         struct store *store)
 {
-    struct protobuf_reader reader = reader_of(scope);
-    struct protobuf_field field;
-    while (protobuf_next(&reader, &field)) {
-        if (protobuf_is(&field, SCOPE_NAME, PROTOBUF_BYTES))
-            otlp_text_write(json, "name", text_of(protobuf, bytes_of(&field)));
-        else if (protobuf_is(&field, SCOPE_VERSION, PROTOBUF_BYTES))
-            otlp_text_write(json, "version", text_of(protobuf, bytes_of(&field)));
-        else if (protobuf_is(&field, SCOPE_DROPPED, PROTOBUF_VARINT))
-            store->omissions.fields += field.value > 0;
-    }
-    return write_attributes(protobuf, json, scope, SCOPE_ATTRIBUTES) && !reader.is_bad;
+    static const uint8_t wires[] = {
+        [SCOPE_NAME] = PROTOBUF_BYTES, [SCOPE_VERSION] = PROTOBUF_BYTES, [SCOPE_DROPPED] = PROTOBUF_VARINT};
+    struct protobuf_field fields[sizeof wires];
+    bool is_good = last_fields(scope, wires, sizeof wires, fields);
+    otlp_text_write(json, "name", text_of(protobuf, bytes_of(&fields[SCOPE_NAME])));
+    otlp_text_write(json, "version", text_of(protobuf, bytes_of(&fields[SCOPE_VERSION])));
+    store->omissions.fields += fields[SCOPE_DROPPED].value > 0;
+    return write_attributes(protobuf, json, scope, SCOPE_ATTRIBUTES) && is_good;
 }
 
 /* `resource_schema`: the schema URL of the resource. */
 static bool take_scope_details(struct otlp_protobuf *protobuf, struct slice scope_spans,
                                struct slice resource_schema, struct store *store)
 {
-    struct protobuf_reader reader = reader_of(scope_spans);
-    struct protobuf_field field;
-    struct slice schema = {"", 0};
-    bool is_good = true;
-    text_clear(&protobuf->texts);
-    struct json_writer json = JSON_TEXT(&protobuf->texts);
+    static const uint8_t wires[] = {
+        [SCOPE_SPANS_SCOPE] = PROTOBUF_BYTES, [SCOPE_SPANS_SCHEMA] = PROTOBUF_BYTES};
+    struct protobuf_field fields[sizeof wires];
+    struct text *text = &protobuf->texts;
+    bool is_good = last_fields(scope_spans, wires, sizeof wires, fields);
+    text_clear(text);
+    struct json_writer json = JSON_TEXT(text);
     json_write_object(&json, NULL);
-    while (is_good && protobuf_next(&reader, &field)) {
-        if (protobuf_is(&field, SCOPE_SPANS_SCOPE, PROTOBUF_BYTES))
-            is_good = write_scope(protobuf, &json, bytes_of(&field), store);
-        else if (protobuf_is(&field, SCOPE_SPANS_SCHEMA, PROTOBUF_BYTES))
-            schema = bytes_of(&field);
-    }
-    otlp_text_write(&json, "schema_url", text_of(protobuf, schema));
+    is_good = is_good && write_scope(protobuf, &json, bytes_of(&fields[SCOPE_SPANS_SCOPE]), store);
+    otlp_text_write(&json, "schema_url", text_of(protobuf, bytes_of(&fields[SCOPE_SPANS_SCHEMA])));
     otlp_text_write(&json, "resource_schema_url", text_of(protobuf, resource_schema));
     json_write_object_end(&json);
-    bool is_empty = protobuf->texts.len == strlen("{}");
-    store_scope(store, (struct slice){protobuf->texts.data, is_empty ? 0 : protobuf->texts.len});
-    return is_good && !reader.is_bad;
+    store_scope(store, (struct slice){text->data, text->len == strlen("{}") ? 0 : text->len});
+    return is_good;
 }
 
 /* --- spans --- */
 
-struct required {
-    struct slice trace, span, parent;
-    bool has_start;
-};
-
-/* All but events, which come after the attributes. */
-static bool take_fields(struct otlp_protobuf *protobuf, struct slice bytes, struct otlp_span *span,
-                        struct required *ids, struct store *store)
-{
-    struct protobuf_reader reader = reader_of(bytes);
-    struct protobuf_field field;
-    bool is_good = true;
-    while (is_good && protobuf_next(&reader, &field)) {
-        if (protobuf_is(&field, SPAN_TRACE_ID, PROTOBUF_BYTES))
-            ids->trace = bytes_of(&field);
-        else if (protobuf_is(&field, SPAN_ID, PROTOBUF_BYTES))
-            ids->span = bytes_of(&field);
-        else if (protobuf_is(&field, SPAN_PARENT_ID, PROTOBUF_BYTES))
-            ids->parent = bytes_of(&field);
-        else if (protobuf_is(&field, SPAN_NAME, PROTOBUF_BYTES))
-            span->name = text_of(protobuf, bytes_of(&field));
-        else if (protobuf_is(&field, SPAN_START, PROTOBUF_FIXED64)) {
-            span->start_ns = field.value;
-            ids->has_start = true;
-        } else if (protobuf_is(&field, SPAN_END, PROTOBUF_FIXED64))
-            span->end_ns = field.value;
-        else if (protobuf_is(&field, SPAN_STATUS, PROTOBUF_BYTES))
-            is_good = take_status(protobuf, bytes_of(&field), span);
-        else if (protobuf_is(&field, SPAN_ATTRIBUTES, PROTOBUF_BYTES) && !store->only_counts)
-            is_good = take_attribute(protobuf, bytes_of(&field), store);
-    }
-    return is_good && !reader.is_bad;
-}
-
 static enum status take_span(struct otlp_protobuf *protobuf, struct slice bytes, struct store *store,
                              struct error *err)
 {
-    struct otlp_span span = {.name = {"", 0}, .message = {"", 0}};
-    struct required ids = {{"", 0}, {"", 0}, {"", 0}, false};
-    if (!take_fields(protobuf, bytes, &span, &ids, store))
+    static const uint8_t wires[] = {[SPAN_TRACE_ID] = PROTOBUF_BYTES,
+                                    [SPAN_ID] = PROTOBUF_BYTES,
+                                    [SPAN_TRACE_STATE] = PROTOBUF_BYTES,
+                                    [SPAN_PARENT_ID] = PROTOBUF_BYTES,
+                                    [SPAN_NAME] = PROTOBUF_BYTES,
+                                    [SPAN_KIND] = PROTOBUF_VARINT,
+                                    [SPAN_START] = PROTOBUF_FIXED64,
+                                    [SPAN_END] = PROTOBUF_FIXED64,
+                                    [SPAN_DROPPED_ATTRIBUTES] = PROTOBUF_VARINT,
+                                    [SPAN_DROPPED_EVENTS] = PROTOBUF_VARINT,
+                                    [SPAN_DROPPED_LINKS] = PROTOBUF_VARINT,
+                                    [SPAN_STATUS] = PROTOBUF_BYTES,
+                                    [SPAN_FLAGS] = PROTOBUF_FIXED32};
+    struct protobuf_field fields[sizeof wires];
+    const struct protobuf_field *trace = &fields[SPAN_TRACE_ID], *id = &fields[SPAN_ID];
+    /* Events come after the other attributes. */
+    struct otlp_span span;
+    if (!last_fields(bytes, wires, sizeof wires, fields) ||
+        !take_status(protobuf, bytes_of(&fields[SPAN_STATUS]), &span, store) ||
+        (!store->only_counts && !take_attributes(protobuf, bytes, SPAN_ATTRIBUTES, store)) ||
+        (store->wants_fields && !take_details(protobuf, bytes, fields, store)) ||
+        (store_wants_events(store) && !store->only_counts && !take_events(protobuf, bytes, store)))
         return complain(err);
-    if (store->wants_fields && !take_details(protobuf, bytes, store))
-        return complain(err);
-    if (store_wants_events(store) && !store->only_counts && !take_events(protobuf, bytes, store))
-        return complain(err);
-    span.trace_high = ids.trace.len == 16 ? big_endian(ids.trace.at) : 0;
-    span.trace_low = ids.trace.len == 16 ? big_endian(ids.trace.at + 8) : 0;
-    span.id = ids.span.len == 8 ? big_endian(ids.span.at) : 0;
-    span.parent_id = ids.parent.len == 8 ? big_endian(ids.parent.at) : 0;
-    const char *wrong = ids.trace.len != 16 ? "has a trace_id that is not 16 bytes"
-                        : ids.span.len != 8 ? "has a span_id that is not 8 bytes"
-                        : !ids.has_start    ? "has no start_time_unix_nano"
-                                            : NULL;
+    span.name = text_of(protobuf, bytes_of(&fields[SPAN_NAME]));
+    span.start_ns = fields[SPAN_START].value;
+    span.end_ns = fields[SPAN_END].value;
+    span.trace_high = big_endian(trace, 16, 0);
+    span.trace_low = big_endian(trace, 16, 8);
+    span.id = big_endian(id, 8, 0);
+    span.parent_id = big_endian(&fields[SPAN_PARENT_ID], 8, 0);
+    const char *wrong = trace->length != 16          ? "has a trace_id that is not 16 bytes"
+                        : id->length != 8            ? "has a span_id that is not 8 bytes"
+                        : !fields[SPAN_START].number ? "has no start_time_unix_nano"
+                                                     : NULL;
     if (!wrong)
         return store_span(store, &span, err);
     store_skip(store, span.id, wrong);
@@ -602,55 +565,41 @@ static enum status take_scope(struct otlp_protobuf *protobuf, struct slice scope
                               struct store *store, struct error *err)
 {
     struct protobuf_reader reader = reader_of(scope);
-    struct protobuf_field field;
+    struct slice span;
+    enum status status = STATUS_OK;
     if (store->wants_fields && !take_scope_details(protobuf, scope, schema, store))
         return complain(err);
-    while (protobuf_next(&reader, &field)) {
-        enum status status = protobuf_is(&field, SCOPE_SPANS_SPANS, PROTOBUF_BYTES)
-                                 ? take_span(protobuf, bytes_of(&field), store, err)
-                                 : STATUS_OK;
-        if (status != STATUS_OK)
-            return status;
-    }
-    return reader.is_bad ? complain(err) : STATUS_OK;
+    while (status == STATUS_OK && next_of(&reader, SCOPE_SPANS_SPANS, &span))
+        status = take_span(protobuf, span, store, err);
+    return status == STATUS_OK && reader.is_bad ? complain(err) : status;
 }
 
 static enum status take_batch(struct otlp_protobuf *protobuf, struct slice batch, struct store *store,
                               struct error *err)
 {
+    static const uint8_t wires[] = {
+        [RESOURCE_SPANS_RESOURCE] = PROTOBUF_BYTES, [RESOURCE_SPANS_SCHEMA] = PROTOBUF_BYTES};
+    struct protobuf_field fields[sizeof wires];
     struct protobuf_reader reader = reader_of(batch);
-    struct protobuf_field field;
-    struct slice resource = {"", 0}, schema = {"", 0};
-    while (protobuf_next(&reader, &field)) {
-        if (protobuf_is(&field, RESOURCE_SPANS_RESOURCE, PROTOBUF_BYTES))
-            resource = bytes_of(&field);
-        else if (protobuf_is(&field, RESOURCE_SPANS_SCHEMA, PROTOBUF_BYTES))
-            schema = bytes_of(&field);
-    }
-    if (reader.is_bad || !take_resource(protobuf, resource, store))
+    struct slice scope;
+    enum status status = STATUS_OK;
+    if (!last_fields(batch, wires, sizeof wires, fields) ||
+        !take_resource(protobuf, bytes_of(&fields[RESOURCE_SPANS_RESOURCE]), store))
         return complain(err);
-    reader = reader_of(batch);
-    while (protobuf_next(&reader, &field)) {
-        enum status status = protobuf_is(&field, RESOURCE_SPANS_SCOPE_SPANS, PROTOBUF_BYTES)
-                                 ? take_scope(protobuf, bytes_of(&field), schema, store, err)
-                                 : STATUS_OK;
-        if (status != STATUS_OK)
-            return status;
-    }
-    return STATUS_OK;
+    while (status == STATUS_OK && next_of(&reader, RESOURCE_SPANS_SCOPE_SPANS, &scope))
+        status = take_scope(protobuf, scope, bytes_of(&fields[RESOURCE_SPANS_SCHEMA]), store, err);
+    return status;
 }
 
 enum status otlp_protobuf_read(struct otlp_protobuf *protobuf, const char *bytes, size_t len,
                                struct store *store, struct error *err)
 {
     struct protobuf_reader reader = reader_of((struct slice){bytes, len});
-    struct protobuf_field field;
+    struct slice batch;
     enum status status = STATUS_OK;
     protobuf->replaced = 0;
-    while (status == STATUS_OK && protobuf_next(&reader, &field)) {
-        if (protobuf_is(&field, TRACES_RESOURCE_SPANS, PROTOBUF_BYTES))
-            status = take_batch(protobuf, bytes_of(&field), store, err);
-    }
+    while (status == STATUS_OK && next_of(&reader, TRACES_RESOURCE_SPANS, &batch))
+        status = take_batch(protobuf, batch, store, err);
     if (status == STATUS_OK && reader.is_bad)
         status = complain(err);
     if (status == STATUS_INVALID)
