@@ -12,8 +12,6 @@
 
 #define BUFFER_BYTES_FIRST (64u << 10)
 #define WRITE_BYTES        (1u << 20)
-#define RADIX_BITS         11
-#define RADIX_COUNT_MIN    1000
 /* A run's read buffer; one that starts large shrinks where there are many runs. */
 #define READ_BYTES_ALL (4u << 20)
 #define READ_BYTES_MIN (32u << 10)
@@ -123,73 +121,6 @@ static int compare_places(const void *a, const void *b, void *context)
     return order ? order : x->offset < y->offset ? -1 : 1;
 }
 
-/* By start only: digits of RADIX_BITS, the last one first. Equal ones keep their order. */
-static void sort_by_start(struct batch *batch, uint64_t min, uint64_t max)
-{
-    struct sort_key *from = batch->places, *to = xcalloc(batch->count, sizeof *to);
-    for (unsigned shift = 0; shift < 64 && (max - min) >> shift; shift += RADIX_BITS) {
-        size_t firsts[(1u << RADIX_BITS) + 1] = {0};
-        for (size_t i = 0; i < batch->count; i++)
-            firsts[((from[i].start_ns - min) >> shift & ((1u << RADIX_BITS) - 1)) + 1]++;
-        for (size_t digit = 0; digit < 1u << RADIX_BITS; digit++)
-            firsts[digit + 1] += firsts[digit];
-        for (size_t i = 0; i < batch->count; i++)
-            to[firsts[(from[i].start_ns - min) >> shift & ((1u << RADIX_BITS) - 1)]++] = from[i];
-        struct sort_key *sorted = to;
-        to = from;
-        from = sorted;
-    }
-    if (from != batch->places) {
-        memcpy(to, from, batch->count * sizeof *to);
-        to = from;
-    }
-    free(to);
-}
-
-/* Keeps the order of each resource's records. */
-static void sort_by_resource(struct batch *batch)
-{
-    uint32_t max = 0;
-    for (size_t i = 0; i < batch->count; i++) {
-        uint32_t resource = record_at(batch, &batch->places[i])->resource;
-        max = resource > max ? resource : max;
-    }
-    struct sort_key *to = xcalloc(batch->count, sizeof *to);
-    size_t *firsts = xcalloc((size_t)max + 2, sizeof *firsts);
-    for (size_t i = 0; i < batch->count; i++)
-        firsts[record_at(batch, &batch->places[i])->resource + 1]++;
-    for (size_t resource = 0; resource < max; resource++)
-        firsts[resource + 1] += firsts[resource];
-    for (size_t i = 0; i < batch->count; i++)
-        to[firsts[record_at(batch, &batch->places[i])->resource]++] = batch->places[i];
-    memcpy(batch->places, to, batch->count * sizeof *to);
-    free(firsts);
-    free(to);
-}
-
-static void sort_places(struct batch *batch)
-{
-    struct sort_key *places = batch->places;
-    uint64_t min = UINT64_MAX, max = 0;
-    if (batch->count < RADIX_COUNT_MIN) {
-        qsort_r(places, batch->count, sizeof *places, compare_places, batch);
-        return;
-    }
-    for (size_t i = 0; i < batch->count; i++) {
-        min = places[i].start_ns < min ? places[i].start_ns : min;
-        max = places[i].start_ns > max ? places[i].start_ns : max;
-    }
-    sort_by_start(batch, min, max);
-    for (size_t i = 0, end; i < batch->count; i = end) {
-        for (end = i + 1; end < batch->count && places[end].start_ns == places[i].start_ns;)
-            end++;
-        if (end > i + 1)
-            qsort_r(&places[i], end - i, sizeof *places, compare_places, batch);
-    }
-    if (batch->is_by_resource)
-        sort_by_resource(batch);
-}
-
 static void sort_batch(struct batch *batch)
 {
     bool is_sorted = true;
@@ -199,7 +130,7 @@ static void sort_batch(struct batch *batch)
     for (size_t i = 1; is_sorted && i < batch->count; i++)
         is_sorted = compare_places(&batch->places[i - 1], &batch->places[i], batch) < 0;
     if (!is_sorted)
-        sort_places(batch);
+        qsort_r(batch->places, batch->count, sizeof *batch->places, compare_places, batch);
 }
 
 static enum status complain(struct error *err, const char *what)
