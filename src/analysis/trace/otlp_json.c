@@ -39,36 +39,10 @@ static bool is_text(yyjson_val *value, const char *text, size_t len)
 
 /* --- scalars --- */
 
-/* Eight decimal digits at once: every span has two times of 19. */
-static bool parse_eight(const char *at, uint64_t *number)
-{
-    uint64_t word;
-    memcpy(&word, at, sizeof word);
-    uint64_t digits = le64toh(word) ^ 0x3030303030303030u;
-    if ((digits | (digits + 0x7676767676767676u)) & 0x8080808080808080u)
-        return false;
-    digits = digits * 10 + (digits >> 8); /* pairs of digits, in each second byte */
-    digits = (digits & 0x000000ff000000ffu) * 0x000f424000000064u +
-             (digits >> 16 & 0x000000ff000000ffu) * 0x0000271000000001u;
-    *number = *number * 100000000 + (digits >> 32);
-    return true;
-}
-
 static bool parse_digits(struct slice text, uint64_t *value)
 {
     uint64_t number = 0;
-    size_t i = 0;
-    for (; text.len - i >= 8 && i < 16; i += 8) {
-        if (!parse_eight(text.at + i, &number))
-            return false;
-    }
-    for (; i < text.len && i < 19; i++) { /* 19 digits always fit */
-        unsigned digit = (unsigned)(unsigned char)text.at[i] - '0';
-        if (digit > 9)
-            return false;
-        number = number * 10 + digit;
-    }
-    for (; i < text.len; i++) {
+    for (size_t i = 0; i < text.len; i++) {
         unsigned digit = (unsigned)(unsigned char)text.at[i] - '0';
         if (digit > 9 || number > (UINT64_MAX - digit) / 10)
             return false;
@@ -301,12 +275,6 @@ static void read_value(yyjson_val *any, struct text *texts, struct otlp_value *v
     *value = otlp_value_at(TRACE_JSON, texts, at);
 }
 
-static void place(const struct text *texts, struct otlp_value *value)
-{
-    if (value->type == TRACE_JSON)
-        otlp_value_place(value, texts);
-}
-
 /* False: it has no key. */
 static bool read_attribute(yyjson_val *item, struct slice *key, yyjson_val **any)
 {
@@ -336,7 +304,7 @@ static void take_attributes(struct otlp_json *json, yyjson_val *attributes, stru
             continue;
         text_clear(&json->texts);
         read_value(any, &json->texts, &value);
-        place(&json->texts, &value);
+        otlp_value_place(&value, &json->texts);
         store_value(store, &value);
     }
 }
@@ -356,7 +324,7 @@ static void take_resource(struct otlp_json *json, yyjson_val *resource, struct s
             read_value(any, &json->texts, &json->values[filled++]);
     }
     for (size_t k = 0; k < filled; k++)
-        place(&json->texts, &json->values[k]);
+        otlp_value_place(&json->values[k], &json->texts);
     store_resource(store, json->keys, json->values, filled);
 }
 
@@ -409,11 +377,6 @@ static void take_status(yyjson_val *status, struct otlp_span *span)
     span->has_failed = status_code(status) == STATUS_CODE_ERROR;
     span->message = slice_of(yyjson_obj_get(status, "message"));
 }
-
-/* The fields of a span by name; one pass over the object. */
-struct fields {
-    yyjson_val *trace_id, *id, *parent, *name, *start, *end, *attributes, *status, *events;
-};
 
 /* Left out if it is empty. */
 static void write_attributes(struct json_writer *json, yyjson_val *attributes)
@@ -497,113 +460,67 @@ static void take_links(struct otlp_json *source, yyjson_val *links, struct store
     store_field_text(store, SPAN_FIELD_LINKS, (struct slice){text->data, text->len});
 }
 
-static void take_details(struct otlp_json *json, yyjson_val *object, const struct fields *fields,
-                         struct store *store)
+static void take_details(struct otlp_json *json, yyjson_val *object, struct store *store)
 {
     static const char *const kinds[] = {"SPAN_KIND_UNSPECIFIED", "SPAN_KIND_INTERNAL", "SPAN_KIND_SERVER",
                                         "SPAN_KIND_CLIENT",      "SPAN_KIND_PRODUCER", "SPAN_KIND_CONSUMER"};
-    uint64_t end;
+    yyjson_val *status = yyjson_obj_get(object, "status");
     store_field(store, SPAN_FIELD_KIND,
                 named_number(yyjson_obj_get(object, "kind"), kinds, sizeof kinds / sizeof *kinds));
     store_field(store, SPAN_FIELD_FLAGS, number_of(object, "flags"));
-    store_field(store, SPAN_FIELD_STATUS, status_code(fields->status));
-    store_field_text(store, SPAN_FIELD_MESSAGE, slice_of(yyjson_obj_get(fields->status, "message")));
+    store_field(store, SPAN_FIELD_STATUS, status_code(status));
+    store_field_text(store, SPAN_FIELD_MESSAGE, slice_of(yyjson_obj_get(status, "message")));
     store_field_text(store, SPAN_FIELD_TRACE_STATE, slice_of(yyjson_obj_get(object, "traceState")));
     store_field(store, SPAN_FIELD_DROPPED_ATTRIBUTES, number_of(object, "droppedAttributesCount"));
     store_field(store, SPAN_FIELD_DROPPED_EVENTS, number_of(object, "droppedEventsCount"));
     store_field(store, SPAN_FIELD_DROPPED_LINKS, number_of(object, "droppedLinksCount"));
     take_links(json, yyjson_obj_get(object, "links"), store);
-    store->omissions.unended += !read_uint64(fields->end, &end) || end == 0;
-}
-
-static yyjson_val **is_named(yyjson_val *key, const char *name, yyjson_val **field)
-{
-    return memcmp(yyjson_get_str(key), name, yyjson_get_len(key)) == 0 ? field : NULL;
-}
-
-/* By length, because this runs for every field of every span. NULL: not one of them. */
-static yyjson_val **field_of(struct fields *fields, yyjson_val *key)
-{
-    switch (yyjson_get_len(key)) {
-    case 4:
-        return is_named(key, "name", &fields->name);
-    case 6:
-        return *yyjson_get_str(key) == 'e'     ? is_named(key, "events", &fields->events)
-               : yyjson_get_str(key)[1] == 'p' ? is_named(key, "spanId", &fields->id)
-                                               : is_named(key, "status", &fields->status);
-    case 7:
-        return is_named(key, "traceId", &fields->trace_id);
-    case 10:
-        return is_named(key, "attributes", &fields->attributes);
-    case 12:
-        return is_named(key, "parentSpanId", &fields->parent);
-    case 15:
-        return is_named(key, "endTimeUnixNano", &fields->end);
-    case 17:
-        return is_named(key, "startTimeUnixNano", &fields->start);
-    default:
-        return NULL;
-    }
-}
-
-static void find_fields(yyjson_val *object, struct fields *fields)
-{
-    yyjson_obj_iter at;
-    yyjson_val *key;
-    *fields = (struct fields){0};
-    if (!yyjson_obj_iter_init(object, &at))
-        return;
-    while ((key = yyjson_obj_iter_next(&at))) {
-        yyjson_val **field = field_of(fields, key);
-        if (field)
-            *field = yyjson_obj_iter_get_val(key);
-    }
+    store->omissions.unended += number_of(object, "endTimeUnixNano") == 0;
 }
 
 /* Returns the error, or NULL. Without an end, the span was still open when it was written. */
-static const char *read_required(yyjson_val *object, const struct fields *fields, struct otlp_span *span)
+static const char *read_required(yyjson_val *object, struct otlp_span *span)
 {
+    yyjson_val *start = yyjson_obj_get(object, "startTimeUnixNano"),
+               *end = yyjson_obj_get(object, "endTimeUnixNano");
     if (!yyjson_is_obj(object))
         return "is not an object";
     uint64_t trace[2] = {0}, id = 0;
-    if (!read_id(fields->trace_id, 2, trace))
+    if (!read_id(yyjson_obj_get(object, "traceId"), 2, trace))
         return "has a traceId that is not 32 hex digits";
-    if (!read_id(fields->id, 1, &id))
+    if (!read_id(yyjson_obj_get(object, "spanId"), 1, &id))
         return "has a spanId that is not 16 hex digits";
     span->trace_high = trace[0];
     span->trace_low = trace[1];
     span->id = id;
-    if (!fields->start || yyjson_is_null(fields->start))
+    if (!start || yyjson_is_null(start))
         return "has no startTimeUnixNano";
-    if (!read_uint64(fields->start, &span->start_ns))
+    if (!read_uint64(start, &span->start_ns))
         return "has a startTimeUnixNano that is not a number of ns";
-    bool is_open = !fields->end || yyjson_is_null(fields->end) || yyjson_equals_str(fields->end, "");
-    return is_open || read_uint64(fields->end, &span->end_ns)
-               ? NULL
-               : "has an endTimeUnixNano that is not a number of ns";
+    bool is_open = !end || yyjson_is_null(end) || yyjson_equals_str(end, "");
+    return is_open || read_uint64(end, &span->end_ns) ? NULL
+                                                      : "has an endTimeUnixNano that is not a number of ns";
 }
 
 static enum status take_span(struct otlp_json *json, yyjson_val *object, struct store *store,
                              struct error *err)
 {
-    struct fields fields;
     struct otlp_span span = {0};
-    find_fields(object, &fields);
-    const char *wrong = read_required(object, &fields, &span);
+    const char *wrong = read_required(object, &span);
     if (wrong) {
         store_skip(store, span.id, wrong);
         return STATUS_OK;
     }
-    if (!read_id(fields.parent, 1, &span.parent_id))
+    if (!read_id(yyjson_obj_get(object, "parentSpanId"), 1, &span.parent_id))
         span.parent_id = 0;
     if (!store->only_counts) {
-        span.name = slice_of(fields.name);
-        take_status(fields.status, &span);
-        take_attributes(json, fields.attributes, store);
+        span.name = slice_of(yyjson_obj_get(object, "name"));
+        take_status(yyjson_obj_get(object, "status"), &span);
+        take_attributes(json, yyjson_obj_get(object, "attributes"), store);
         if (store->wants_fields)
-            take_details(json, object, &fields, store);
+            take_details(json, object, store);
         if (store_wants_events(store))
-            take_events(json, fields.events, store);
+            take_events(json, yyjson_obj_get(object, "events"), store);
     }
     return store_span(store, &span, err);
 }

@@ -31,7 +31,7 @@ void otlp_number_write(struct json_writer *json, const char *key, uint64_t numbe
 
 void otlp_value_place(struct otlp_value *value, const struct text *texts)
 {
-    if (value->text.at)
+    if (value->text.at || (value->type != TRACE_STRING && value->type != TRACE_JSON))
         return;
     value->text.at = texts->data ? texts->data + value->bits : "";
     value->bits = 0;
