@@ -51,30 +51,6 @@ void store_deinit(struct store *store)
 
 /* --- strings --- */
 
-static struct recent_string *recent_place(struct store *store, struct slice text)
-{
-    uint64_t first = 0, last = 0;
-    size_t bytes = text.len < sizeof first ? text.len : sizeof first;
-    if (bytes) {
-        memcpy(&first, text.at, bytes);
-        memcpy(&last, text.at + text.len - bytes, bytes);
-    }
-    uint64_t hash = (first ^ last * 3 ^ text.len) * HASH_SPREAD;
-    return &store->recent[hash >> 32 & (STORE_RECENT - 1)];
-}
-
-/* One with a NUL inside is shorter than its text and never found here. */
-static bool is_recent(const struct store *store, const struct recent_string *recent, struct slice text)
-{
-    return recent->len == text.len &&
-           memcmp(trace_string(store->trace, recent->string), text.at, text.len) == 0;
-}
-
-static void note_recent(const struct store *store, struct recent_string *recent, uint32_t string)
-{
-    *recent = (struct recent_string){string, (uint32_t)strlen(trace_string(store->trace, string))};
-}
-
 /* A long-lived string, of which there may be too many. */
 static uint32_t add_name(struct store *store, struct slice name)
 {
@@ -88,15 +64,6 @@ static uint32_t add_name(struct store *store, struct slice name)
     }
     store->name_bytes += name.len + STORE_NAME_BYTES;
     return trace_strings_add(pool, name.at, name.len);
-}
-
-/* Names repeat, and those of kernels are long. */
-static uint32_t name_of(struct store *store, struct slice name)
-{
-    struct recent_string *recent = recent_place(store, name);
-    if (!is_recent(store, recent, name))
-        note_recent(store, recent, add_name(store, name));
-    return recent->string;
 }
 
 /* --- keys --- */
@@ -246,12 +213,6 @@ static void take_text(struct store *store, struct store_key *key, struct trace_a
         attr->value = key->last;
         return;
     }
-    struct recent_string *recent = recent_place(store, text);
-    if (is_recent(store, recent, text)) {
-        attr->value = key->last = recent->string;
-        key->last_len = recent->len;
-        return;
-    }
     uint32_t string = trace_strings_find_kept(store->trace->pool, text.at, text.len);
     bool is_cut = store->wants_fields && memchr(text.at, 0, text.len);
     if ((string == MAP_NONE && key->distinct >= DISTINCT_MAX) || is_cut) {
@@ -262,9 +223,8 @@ static void take_text(struct store *store, struct store_key *key, struct trace_a
         key->distinct++;
         string = trace_strings_add(store->trace->pool, text.at, text.len);
     }
-    note_recent(store, recent, string);
     attr->value = key->last = string;
-    key->last_len = recent->len;
+    key->last_len = (uint32_t)strlen(trace_string(store->trace, string));
 }
 
 /* An attribute whose value the caller sets. */
@@ -548,7 +508,7 @@ static void fill_record(struct store *store, const struct otlp_span *span, uint3
     record->end_ns = span->end_ns < span->start_ns ? span->start_ns : span->end_ns;
     record->id = span->id;
     record->parent_id = span->parent_id;
-    record->name = name_of(store, span->name);
+    record->name = add_name(store, span->name);
     record->trace = trace;
     record->resource = store->resource;
     record->class = class_of(store);

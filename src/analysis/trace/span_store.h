@@ -94,7 +94,6 @@ struct store_key {
 #define STORE_RESOURCES_MAX   (1u << 17)
 #define STORE_OTHER_RESOURCES "(other processes)"
 
-#define STORE_RECENT     256
 #define STORE_REASON_MAX 96
 
 struct store {
@@ -117,13 +116,9 @@ struct store {
 
     struct store_key *keys;
     size_t key_count, key_capacity;
-    struct int_map key_map; /* string → index in keys */
-    uint32_t key;           /* of the attribute that arrived last; TRACE_NONE: none of this span yet */
-    uint32_t first_key;     /* of the previous span */
-    struct recent_string {  /* long-lived strings that were looked up lately, by their ends */
-        uint32_t string, len;
-    } recent[STORE_RECENT];
-
+    struct int_map key_map;  /* string → index in keys */
+    uint32_t key;            /* of the attribute that arrived last; TRACE_NONE: none of this span yet */
+    uint32_t first_key;      /* of the previous span */
     uint32_t *trace_slots;   /* a hash table of indices in trace->list, TRACE_NONE in empty slots */
     size_t trace_slot_count; /* a power of two, or 0 */
     uint32_t last_trace;
