@@ -2,21 +2,35 @@
 
 #include "base/log/log.h"
 #include "agent/operate/run/command_root.h"
-#include "analysis/trace/send_input.h"
+#include "analysis/trace/byte_source.h"
+#include "analysis/trace/documents.h"
+#include "analysis/trace/trace_source.h"
 #include "cli/util/xalloc.h"
 #include "cli/args/options.h"
 #include "cli/util/progress.h"
+#include "cli/util/temporary.h"
 #include "cli/util/text.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define PATIENCE_S_MAX (24L * 3600)
+#define COPY_BYTES     65536
+
+/* An operand. If it is compressed or can only be read once, it becomes a file of plain lines. */
+struct input {
+    char *path;
+    FILE *file; /* unnamed, behind the path; or NULL */
+};
 
 struct sending {
     struct injection injection;
     const char **names;
-    struct send_input *inputs; /* of the names */
+    struct input *inputs; /* of the names */
     size_t path_count;
     uint32_t patience_s;
 };
@@ -72,12 +86,117 @@ static int send_all(struct sending *sending, struct error *err)
     return status == STATUS_OK && result.left + result.lost == 0 && !is_useless ? EXIT_OK : EXIT_FAILED;
 }
 
+/* --- operands --- */
+
+static enum status complain(const char *name, const char *what, struct error *err)
+{
+    return error_set(err, STATUS_INVALID, "%.300s: %s", trace_source_name(name), what);
+}
+
+/* Whether the content is lines of JSON. */
+static enum status check(int fd, const char *name, struct error *err)
+{
+    struct documents *documents;
+    enum status status = documents_open(fd, name, &documents, err);
+    if (status != STATUS_OK)
+        return status;
+    const char *other =
+        documents_are_messages(documents)
+            ? "it has OTLP protobuf messages; cuspan send reads lines of OTLP JSON, and spools"
+            : documents_other_kind(documents);
+    documents_close(documents);
+    return other ? complain(name, other, err) : STATUS_OK;
+}
+
+static enum status copy(struct byte_source *source, FILE *to, struct error *err)
+{
+    char bytes[COPY_BYTES];
+    size_t got = 1;
+    enum status status = STATUS_OK;
+    while (status == STATUS_OK && got) {
+        status = byte_source_read(source, bytes, sizeof bytes, &got, err);
+        if (status == STATUS_OK && (fwrite(bytes, 1, got, to) != got || (!got && fflush(to) != 0)))
+            status =
+                error_set(err, STATUS_IO, "cannot write a temporary file: %s (set TMPDIR)", strerror(errno));
+    }
+    return status;
+}
+
+/* Replaces the file by its decompressed content, if it is compressed. */
+static enum status unpack(const char *name, FILE **file, struct error *err)
+{
+    struct byte_source *source;
+    enum status status = byte_source_create(fileno(*file), trace_source_name(name), &source, err);
+    if (status != STATUS_OK)
+        return status;
+    if (byte_source_is_packed(source)) {
+        FILE *packed = *file, *plain = temporary_file();
+        status = plain ? copy(source, plain, err)
+                       : error_set(err, STATUS_IO, "cannot create a temporary file: %s", strerror(errno));
+        if (plain) {
+            fclose(packed);
+            *file = plain;
+        }
+    }
+    const char *damage = byte_source_damage(source);
+    if (status == STATUS_OK && damage)
+        fprintf(stderr, "cuspan send: %s: %s; the lines before are sent\n", trace_source_name(name), damage);
+    byte_source_destroy(source);
+    return status;
+}
+
+static bool is_spool(FILE *file)
+{
+    char magic[8] = "";
+    bool is_one = fread(magic, 1, sizeof magic, file) == sizeof magic && memcmp(magic, "CSPN", 4) == 0;
+    rewind(file);
+    return is_one;
+}
+
+/* INVALID: neither lines of JSON nor part of a spool; err says what it is. The name may be that of a folder
+ * or missing, which the library reports. */
+static enum status open_input(const char *name, struct input *input, struct error *err)
+{
+    struct stat facts;
+    FILE *file = NULL;
+    *input = (struct input){.path = xstrdup(name)};
+    bool is_stream = trace_source_is_stream(name);
+    if (!is_stream && (stat(name, &facts) != 0 || S_ISDIR(facts.st_mode)))
+        return STATUS_OK;
+    if (trace_source_is_recording(name))
+        return complain(name, "it is a recording; send it with cuspan replay", err);
+    enum status status = trace_source_open(name, &file, err);
+    if (status != STATUS_OK)
+        return status;
+    bool is_plain = !is_stream && is_spool(file);
+    int fd = fileno(file);
+    if (!is_plain)
+        status = lseek(fd, 0, SEEK_SET) == 0 ? check(fd, name, err) : STATUS_IO;
+    if (status == STATUS_OK && !is_plain && lseek(fd, 0, SEEK_SET) == 0)
+        status = unpack(name, &file, err);
+    if (status != STATUS_OK || (!is_stream && fileno(file) == fd)) {
+        fclose(file);
+        return status;
+    }
+    free(input->path);
+    input->path = xasprintf("/proc/self/fd/%d", fileno(file));
+    input->file = file;
+    return STATUS_OK;
+}
+
+static void close_input(struct input *input)
+{
+    free(input->path);
+    if (input->file)
+        fclose(input->file);
+}
+
 static enum status open_inputs(struct sending *sending, struct error *err)
 {
     enum status status = STATUS_OK;
     sending->inputs = xcalloc(sending->path_count + 1, sizeof *sending->inputs);
     for (size_t i = 0; status == STATUS_OK && i < sending->path_count; i++)
-        status = send_input_open(sending->names[i], &sending->inputs[i], err);
+        status = open_input(sending->names[i], &sending->inputs[i], err);
     return status;
 }
 
@@ -117,7 +236,7 @@ int cmd_send(const struct command *command, int argc, char **argv)
     options_init(&options, command, argc, argv);
     int result = options_read(&options, targets, take_option, &sending) ? run_send(&sending) : options.status;
     for (size_t i = 0; sending.inputs && i < sending.path_count; i++)
-        send_input_close(&sending.inputs[i]);
+        close_input(&sending.inputs[i]);
     free(sending.inputs);
     free(sending.names);
     injection_deinit(&sending.injection);

@@ -1,6 +1,7 @@
 #include "analysis/trace/documents.h"
 
 #include "analysis/trace/byte_source.h"
+#include "analysis/trace/file_kind.h"
 #include "cli/util/xalloc.h"
 
 #include <stdio.h>
@@ -443,10 +444,10 @@ bool documents_are_cut(const struct documents *documents)
     return byte_source_damage(documents->source) ? byte_source_is_cut(documents->source) : documents->is_cut;
 }
 
-size_t documents_first_bytes(const struct documents *documents, const char **bytes)
+const char *documents_other_kind(const struct documents *documents)
 {
-    *bytes = documents->bytes ? documents->bytes + documents->begin : "";
-    return documents->bytes ? documents->filled - documents->begin : 0;
+    return file_kind(documents->bytes ? documents->bytes + documents->begin : "",
+                     documents->filled - documents->begin);
 }
 
 bool documents_are_messages(const struct documents *documents)

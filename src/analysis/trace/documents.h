@@ -43,8 +43,8 @@ enum status documents_join_rest(struct documents *documents, struct document *do
 void documents_drop_lines(struct documents *documents, struct document *document, size_t lines);
 /* Whether the rest of the file is in memory already, so that nothing is to be read or decompressed. */
 enum status documents_are_loaded(struct documents *documents, bool *are_loaded, struct error *err) MUST_CHECK;
-/* Before the first document: the bytes that were read from the file, decompressed. */
-size_t documents_first_bytes(const struct documents *documents, const char **bytes);
+/* Before the first document, if it has no messages: what the file is, with a fix; NULL: it may be JSON. */
+const char *documents_other_kind(const struct documents *documents);
 /* At the end: why there may be more that was not read, or NULL. */
 const char *documents_damage(const struct documents *documents);
 /* The file ends early, inside a message or compressed data, and is right up to there. */

@@ -2,7 +2,6 @@
 
 #include "base/text/sanitize.h"
 #include "analysis/trace/documents.h"
-#include "analysis/trace/file_kind.h"
 #include "analysis/trace/otlp_json.h"
 #include "analysis/trace/otlp_protobuf.h"
 #include "analysis/trace/parse_ahead.h"
@@ -245,9 +244,8 @@ static enum status read_documents(struct reader *reader, struct error *err)
     struct file_state state = {.is_cut = false};
     struct trace_facts before = reader->facts;
     size_t spans_before = reader->spans_seen;
-    const char *bytes;
-    size_t len = documents_first_bytes(reader->documents, &bytes);
-    const char *other = documents_are_messages(reader->documents) ? NULL : file_kind(bytes, len);
+    const char *other =
+        documents_are_messages(reader->documents) ? NULL : documents_other_kind(reader->documents);
     if (other) {
         trace_note_add(&reader->facts.documents, "%.200s: %s", reader->name, other);
         return STATUS_OK;
