@@ -77,12 +77,6 @@ static void add_guides(struct label_writer *writer, const struct outline_row *ro
     text_deinit(&guides);
 }
 
-static bool ends_with(const char *string, const char *end)
-{
-    size_t len = strlen(string), end_len = strlen(end);
-    return len >= end_len && strcmp(string + len - end_len, end) == 0;
-}
-
 /* Bytes that GPU work moved or that an allocation requested; 0: not such a span. */
 static uint64_t bytes_of(const struct trace *trace, const struct trace_span *span)
 {
@@ -96,7 +90,7 @@ static uint64_t bytes_of(const struct trace *trace, const struct trace_span *spa
     if (span->class != CLASS_COPY && span->class != CLASS_FILL)
         return 0;
     for (uint32_t i = span->attr_first; i < span->attr_first + span->attr_count; i++) {
-        if (ends_with(trace_string(trace, trace->attrs[i].key), ".bytes"))
+        if (text_ends_with(trace_string(trace, trace->attrs[i].key), ".bytes"))
             return trace_attr_int(trace, &trace->attrs[i]);
     }
     return 0;

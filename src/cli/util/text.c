@@ -74,25 +74,21 @@ uint32_t text_next_char(const char **string)
     return step.valid ? utf8_code(at, step.len) : REPLACEMENT;
 }
 
-static void add_code(struct text *text, uint32_t code)
+/* The character at `from` as displayed() replaces it. */
+static void add_displayed(struct text *text, const char *from, const char *end, uint32_t code)
 {
-    char bytes[4];
-    size_t len = 0;
-    if (code < 0x80) {
-        bytes[len++] = (char)code;
-    } else if (code < 0x800) {
-        bytes[len++] = (char)(0xc0 | code >> 6);
-    } else if (code < 0x10000) {
-        bytes[len++] = (char)(0xe0 | code >> 12);
-        bytes[len++] = (char)(0x80 | (code >> 6 & 0x3f));
-    } else {
-        bytes[len++] = (char)(0xf0 | code >> 18);
-        bytes[len++] = (char)(0x80 | (code >> 12 & 0x3f));
-        bytes[len++] = (char)(0x80 | (code >> 6 & 0x3f));
-    }
-    if (code >= 0x80)
-        bytes[len++] = (char)(0x80 | (code & 0x3f));
-    text_add_bytes(text, bytes, len);
+    if (code == REPLACEMENT)
+        text_add(text, "\xef\xbf\xbd"); /* also for invalid bytes */
+    else if (code == '?')
+        text_add(text, "?");
+    else
+        text_add_bytes(text, from, (size_t)(end - from));
+}
+
+bool text_ends_with(const char *string, const char *end)
+{
+    size_t len = strlen(string), end_len = strlen(end);
+    return len >= end_len && strcmp(string + len - end_len, end) == 0;
 }
 
 bool text_locale_is_utf8(void)
@@ -130,8 +126,10 @@ size_t text_columns(const char *string, bool utf8)
 void text_add_clean(struct text *text, const char *string, bool utf8)
 {
     size_t columns;
-    while (*string)
-        add_code(text, displayed(text_next_char(&string), utf8, &columns));
+    for (const char *from = string; *string; from = string) {
+        uint32_t code = displayed(text_next_char(&string), utf8, &columns);
+        add_displayed(text, from, string, code);
+    }
 }
 
 size_t text_add_fitted(struct text *text, const char *string, size_t columns, bool utf8)
@@ -148,11 +146,11 @@ size_t text_add_fitted(struct text *text, const char *string, size_t columns, bo
         return columns;
     }
     size_t used = 0, width;
-    while (*string) {
+    for (const char *from = string; *string; from = string) {
         uint32_t code = displayed(text_next_char(&string), utf8, &width);
         if (used + width + mark_columns > columns)
             break;
-        add_code(text, code);
+        add_displayed(text, from, string, code);
         used += width;
     }
     text_add(text, mark);

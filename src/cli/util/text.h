@@ -32,6 +32,9 @@ void text_deinit(struct text *text);
  * *string. */
 uint32_t text_next_char(const char **string);
 
+/* Whether the string ends so. */
+bool text_ends_with(const char *string, const char *end);
+
 /* True where the locale's characters are UTF-8. */
 bool text_locale_is_utf8(void);
 
