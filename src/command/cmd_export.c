@@ -111,30 +111,13 @@ static enum status write_parquet(struct command_line *line, struct error *err)
 
 /* --- SQLite --- */
 
-static enum status take_segment(void *context, struct trace *segment, struct error *err)
-{
-    return sqlite_take(context, segment, err);
-}
-
 static enum status write_sqlite(const struct command_line *line, struct error *err)
 {
     struct trace_input input = {.paths = line->paths, .path_count = line->path_count};
     struct trace_facts facts = {0};
-    struct error close_err = {""};
-    struct sqlite_writer *writer;
-    struct trace trace;
-    enum status status = sqlite_begin(line->output, &writer, err);
+    enum status status = sqlite_write(line->output, &input, NULL, NULL, &facts, err);
     if (status != STATUS_OK)
         return status;
-    status = trace_read(&input, &trace, take_segment, writer, &facts, err);
-    enum status closed = sqlite_end(writer, status == STATUS_OK ? &trace : NULL, &close_err);
-    trace_deinit(&trace);
-    if (status != STATUS_OK)
-        return status;
-    if (closed != STATUS_OK) {
-        *err = close_err;
-        return closed;
-    }
     trace_facts_print(&facts, "export");
     if (!line->is_quiet)
         fprintf(stderr, "cuspan export: %s: %zu spans\n", line->output, facts.spans);
@@ -161,12 +144,6 @@ static enum status write_perfetto(const struct command_line *line, struct error 
 
 /* --- the command line --- */
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t len = strlen(text), end_len = strlen(end);
-    return len >= end_len && strcmp(text + len - end_len, end) == 0;
-}
-
 /* A folder may have any name but that of a file. */
 static int format_of(const char *output)
 {
@@ -191,7 +168,7 @@ static int format_of(const char *output)
     if (stat(output, &facts) == 0 && S_ISDIR(facts.st_mode))
         return PARQUET;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        if (ends_with(output, ends[i].end))
+        if (text_ends_with(output, ends[i].end))
             return ends[i].format;
     }
     return PARQUET;

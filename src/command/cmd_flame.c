@@ -1,8 +1,8 @@
 #include "command/table/command_table.h"
 
-#include "base/files.h"
 #include "cli/args/options.h"
 #include "analysis/flame/flame.h"
+#include "analysis/show/output_file.h"
 #include "analysis/stat/base/stat.h"
 #include "analysis/trace/span_store.h"
 #include "cli/util/xalloc.h"
@@ -33,17 +33,11 @@ static int take_option(void *context, struct options *options, int option)
     return EXIT_OK;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t len = strlen(text), end_len = strlen(end);
-    return len >= end_len && strcmp(text + len - end_len, end) == 0;
-}
-
 static int format_of(const char *output)
 {
     static const char *const ends[FLAME_FORMATS] = {".svg", ".folded", ".pb.gz"};
     for (int i = 0; i < FLAME_FORMATS; i++) {
-        if (ends_with(output, ends[i]))
+        if (text_ends_with(output, ends[i]))
             return i;
     }
     return FORMAT_BY_NAME;
@@ -75,25 +69,15 @@ static enum status read_all(const struct command_line *line, struct flame *flame
     return status == STATUS_OK ? read_run(flame, FLAME_NEW, paths + 1, 1, err) : status;
 }
 
-static void write_as(FILE *out, const struct flame *flame, enum flame_format format)
+static int write_file(const struct command_line *line, const struct flame *flame)
 {
     static void (*const writers[FLAME_FORMATS])(FILE *, const struct flame *) = {
         flame_write_svg, flame_write_folded, flame_write_pprof};
-    writers[format](out, flame);
-}
-
-static int write_file(const struct command_line *line, const struct flame *flame)
-{
     bool is_stdout = strcmp(line->output, PATH_IS_STDOUT) == 0;
-    int fd = is_stdout ? dup(STDOUT_FILENO) : files_create(line->output);
-    FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
-    if (!out) {
-        fprintf(stderr, "cuspan flame: %s: %s\n", line->output, strerror(errno));
-        return EXIT_FAILED;
-    }
-    write_as(out, flame, (enum flame_format)line->format);
-    bool is_bad = ferror(out) != 0;
-    if (fclose(out) != 0 || is_bad) {
+    FILE *out = output_file_open(line->output, line->format == FLAME_PPROF);
+    if (out)
+        writers[line->format](out, flame);
+    if (!out || !output_file_close(out)) {
         fprintf(stderr, "cuspan flame: %s: %s\n", line->output, strerror(errno));
         return EXIT_FAILED;
     }

@@ -1,6 +1,5 @@
 #include "command/table/command_table.h"
 
-#include "base/files.h"
 #include "analysis/code/inductor.h"
 #include "analysis/code/kernel_lines.h"
 #include "analysis/code/source_lines.h"
@@ -11,6 +10,7 @@
 #include "analysis/trace/span_store.h"
 #include "analysis/trace/trace_read.h"
 #include "analysis/trace/trace_source.h"
+#include "analysis/show/output_file.h"
 #include "analysis/sqlite/sqlite.h"
 #include "analysis/stat/clock_offsets.h"
 #include "analysis/stat/stat_print.h"
@@ -43,6 +43,7 @@ struct command_line {
     bool align_clocks;
     struct stat_style style;
     const char *source[SOURCES_MAX]; /* directories with source files */
+    struct source_lines *sources[SOURCES_MAX];
     size_t source_count;
     const char *kernel_lines[SOURCES_MAX]; /* files with GPU code */
     size_t kernel_lines_count;
@@ -62,10 +63,6 @@ static int take_option(void *context, struct options *options, int option)
         line->kernel_lines[line->kernel_lines_count++] = options->value;
     else if (option == OPTION_SOURCE)
         line->source[line->source_count++] = options->value;
-    else if (option == OPTION_FINDINGS)
-        line->only_findings = true;
-    else if (option == OPTION_ALIGN_CLOCKS)
-        line->align_clocks = true;
     else if (option != OPTION_OPERAND)
         return injection_take_option(&line->live.injection, options, option);
     else if (line->path_count || !(options->only_operands || traced_program_is_program(options->value)))
@@ -227,15 +224,9 @@ static void say_clocks(const struct clock_offsets *offsets)
 /* The first directory that has a line wins. */
 static void add_source(const struct command_line *line, struct stat_report *report)
 {
-    struct error err;
-    for (size_t i = 0; i < line->source_count; i++) {
-        struct source_lines *source;
-        if (source_lines_open(line->source[i], &source, &err) != STATUS_OK)
-            continue; /* it was there before */
+    for (size_t i = 0; i < line->source_count; i++)
         for (size_t t = 0; t < report->count; t++)
-            source_lines_fill(source, &report->tables[t]);
-        source_lines_close(source);
-    }
+            source_lines_fill(line->sources[i], &report->tables[t]);
 }
 
 static bool has_sort(const struct command_line *line, const struct stat_report *report)
@@ -273,16 +264,10 @@ static void resolve_code(const struct command_line *line, struct stat_stream *st
 {
     struct inductor *inductor = line->source_count ? inductor_create() : NULL;
     for (size_t i = 0; i < line->source_count; i++)
-        inductor_add(inductor, line->source[i]);
+        inductor_add(inductor, line->sources[i], line->source[i]);
     if (inductor)
         stat_stream_resolve_code(stream, inductor);
     inductor_destroy(inductor);
-}
-
-static FILE *create(const char *path)
-{
-    int fd = files_create(path);
-    return fd < 0 ? NULL : fdopen(fd, "w");
 }
 
 static int open_output(struct command_line *line)
@@ -292,7 +277,7 @@ static int open_output(struct command_line *line)
         line->output = NULL;
     line->out = line->program && !is_stdout ? stderr : stdout;
     if (line->output)
-        line->out = create(line->output);
+        line->out = output_file_open(line->output, false);
     if (line->out)
         return EXIT_OK;
     fprintf(stderr, "cuspan stat: %s: %s\n", line->output, strerror(errno));
@@ -340,10 +325,8 @@ static int read_and_print(struct command_line *line)
     struct trace trace;
     struct reading reading = {0};
     for (size_t i = 0; i < line->source_count; i++) { /* before the work */
-        struct source_lines *source;
-        if (source_lines_open(line->source[i], &source, &err) != STATUS_OK)
+        if (source_lines_open(line->source[i], &line->sources[i], &err) != STATUS_OK)
             return complain(&err);
-        source_lines_close(source);
     }
     for (size_t i = 0; i < line->kernel_lines_count; i++) {
         if (access(line->kernel_lines[i], R_OK) == 0)
@@ -366,41 +349,25 @@ static int read_and_print(struct command_line *line)
     return result;
 }
 
-struct writing {
-    struct sqlite_writer *writer;
-    struct clock_offsets *offsets; /* NULL: times stay as they are */
-};
-
-static enum status take_for_sqlite(void *context, struct trace *segment, struct error *err)
+static void align(void *offsets, struct trace *segment)
 {
-    struct writing *writing = context;
-    if (writing->offsets)
-        clock_offsets_apply(writing->offsets, segment);
-    return sqlite_take(writing->writer, segment, err);
+    clock_offsets_apply(offsets, segment);
 }
 
 static int write_sqlite(const struct command_line *line)
 {
     struct trace_input input = {.paths = line->paths, .path_count = line->path_count};
     struct trace_facts facts;
-    struct error err = {""}, close_err = {""};
-    struct trace trace;
-    struct writing writing = {0};
-    if (line->align_clocks && clock_offsets_read(&input, &writing.offsets, &err) != STATUS_OK)
+    struct error err = {""};
+    struct clock_offsets *offsets = NULL;
+    if (line->align_clocks && clock_offsets_read(&input, &offsets, &err) != STATUS_OK)
         return complain(&err);
-    enum status status = sqlite_begin(line->sqlite, &writing.writer, &err);
-    if (status != STATUS_OK) {
-        clock_offsets_destroy(writing.offsets);
+    enum status status = sqlite_write(line->sqlite, &input, offsets ? align : NULL, offsets, &facts, &err);
+    if (offsets && status == STATUS_OK)
+        say_clocks(offsets);
+    clock_offsets_destroy(offsets);
+    if (status != STATUS_OK)
         return complain(&err);
-    }
-    status = trace_read(&input, &trace, take_for_sqlite, &writing, &facts, &err);
-    enum status closed = sqlite_end(writing.writer, status == STATUS_OK ? &trace : NULL, &close_err);
-    if (writing.offsets)
-        say_clocks(writing.offsets);
-    clock_offsets_destroy(writing.offsets);
-    trace_deinit(&trace);
-    if (status != STATUS_OK || closed != STATUS_OK)
-        return complain(status != STATUS_OK ? &err : &close_err);
     trace_facts_print(&facts, "stat");
     fprintf(stderr, "cuspan stat: %s: %zu spans\n", line->sqlite, facts.spans);
     return EXIT_OK;
@@ -476,6 +443,8 @@ static int read_command_line(struct command_line *line, const struct command *co
                                             {OPTION_SQLITE, .text = &line->sqlite},
                                             {OPTION_TABLE, .text = &line->tables},
                                             {OPTION_BY, .choice = &line->by},
+                                            {OPTION_FINDINGS, .flag = &line->only_findings},
+                                            {OPTION_ALIGN_CLOCKS, .flag = &line->align_clocks},
                                             {OPTION_SORT, .text = &line->sort},
                                             {OPTION_TOP, .number = &line->top, .min = 0, .max = INT_MAX},
                                             {0}};
@@ -521,6 +490,8 @@ int cmd_stat(const struct command *command, int argc, char **argv)
     line.paths = xcalloc((size_t)argc + 1, sizeof *line.paths);
     int result = read_command_line(&line, command, argc, argv);
     traced_program_deinit(&line.live);
+    for (size_t i = 0; i < line.source_count; i++)
+        source_lines_close(line.sources[i]);
     free(line.paths);
     return result;
 }

@@ -7,7 +7,6 @@
 #include "cli/util/text.h"
 #include "cli/util/xalloc.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,22 +25,17 @@ struct kernel {
     uint32_t line;
 };
 
-struct artifact {
-    struct int_map kernels; /* hash of a key → number */
-};
-
 struct inductor {
     struct source_lines **sources;
     size_t source_count, source_capacity;
-    struct artifact *files;
+    struct int_map *files; /* of each artifact: hash of a kernel's key → number */
     size_t file_count, file_capacity;
     struct kernel *kernels; /* of all files */
     size_t kernel_count, kernel_capacity;
     struct int_map path_numbers; /* hash of a path → number */
     char *paths[INDUCTOR_PATHS_MAX];
     size_t path_count;
-    size_t names; /* of files that were looked at */
-    char *path;   /* of the generated file that `is_of_path` is about; NULL: none yet */
+    char *path; /* of the generated file that `is_of_path` is about; NULL: none yet */
     size_t source;
     bool is_of_path[INDUCTOR_FILES_MAX];
 };
@@ -55,10 +49,8 @@ void inductor_destroy(struct inductor *inductor)
 {
     if (!inductor)
         return;
-    for (size_t i = 0; i < inductor->source_count; i++)
-        source_lines_close(inductor->sources[i]);
     for (size_t i = 0; i < inductor->file_count; i++)
-        int_map_deinit(&inductor->files[i].kernels);
+        int_map_deinit(&inductor->files[i]);
     for (size_t i = 0; i < inductor->kernel_count; i++) {
         free(inductor->kernels[i].key);
         free(inductor->kernels[i].file);
@@ -86,12 +78,12 @@ const char *inductor_path(const struct inductor *inductor, size_t number)
 
 /* --- artifacts --- */
 
-static const struct kernel *find_kernel(const struct inductor *inductor, const struct artifact *file,
+static const struct kernel *find_kernel(const struct inductor *inductor, const struct int_map *file,
                                         struct frame_text key)
 {
     uint64_t hash = hash_bytes(HASH_START, key.at, key.len);
     uint32_t number;
-    for (; (number = int_map_get(&file->kernels, hash)) != MAP_NONE; hash++) {
+    for (; (number = int_map_get(file, hash)) != MAP_NONE; hash++) {
         const struct kernel *kernel = &inductor->kernels[number];
         if (strlen(kernel->key) == key.len && memcmp(kernel->key, key.at, key.len) == 0)
             return kernel;
@@ -141,16 +133,16 @@ static bool read_trace(struct inductor *inductor, const char *trace, struct stac
     return has_any;
 }
 
-static void add_kernel(struct inductor *inductor, struct artifact *file, const char *key,
+static void add_kernel(struct inductor *inductor, struct int_map *file, const char *key,
                        const struct stack_frame *frame)
 {
     struct frame_text text = {key, strlen(key)};
     if (inductor->kernel_count == INDUCTOR_KERNELS_MAX || find_kernel(inductor, file, text))
         return;
     uint64_t hash = hash_bytes(HASH_START, text.at, text.len);
-    while (int_map_get(&file->kernels, hash) != MAP_NONE)
+    while (int_map_get(file, hash) != MAP_NONE)
         hash++;
-    int_map_set(&file->kernels, hash, (uint32_t)inductor->kernel_count);
+    int_map_set(file, hash, (uint32_t)inductor->kernel_count);
     inductor->kernels = xgrow(inductor->kernels, &inductor->kernel_capacity, inductor->kernel_count + 1,
                               sizeof *inductor->kernels);
     inductor->kernels[inductor->kernel_count++] = (struct kernel){
@@ -165,8 +157,8 @@ static void read_kernels(struct inductor *inductor, const char *text)
     size_t i, j, count, trace_count;
     inductor->files =
         xgrow(inductor->files, &inductor->file_capacity, inductor->file_count + 1, sizeof *inductor->files);
-    struct artifact *file = &inductor->files[inductor->file_count++];
-    *file = (struct artifact){.kernels = {0}};
+    struct int_map *file = &inductor->files[inductor->file_count++];
+    *file = (struct int_map){0};
     yyjson_obj_foreach(yyjson_doc_get_root(document), i, count, kernel, traces)
     {
         struct stack_frame frame = {.file = {"", 0}, .name = {"", 0}};
@@ -188,6 +180,16 @@ static bool is_named(const char *name, const char *start, const char *end)
     size_t len = strlen(name), of_start = strlen(start), of_end = strlen(end);
     return len >= of_start + of_end && strncmp(name, start, of_start) == 0 &&
            strcmp(name + len - of_end, end) == 0;
+}
+
+static bool is_log(const char *name)
+{
+    return is_named(name, "dedicated_log_torch_trace_", ".log");
+}
+
+static bool is_wanted(const char *name)
+{
+    return is_log(name) || is_named(name, ARTIFACT, ".json");
 }
 
 static void read_json(struct inductor *inductor, int fd)
@@ -224,17 +226,15 @@ static void read_log(struct inductor *inductor, FILE *log)
     free(chunk);
 }
 
-static void read_file(struct inductor *inductor, int folder, const char *name, bool is_log)
+static void read_file(void *context, int fd, const char *name)
 {
+    struct inductor *inductor = context;
     struct stat facts;
-    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0)
-        return;
     bool is_regular = fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode);
-    FILE *log = is_log && is_regular ? fdopen(fd, "r") : NULL;
+    FILE *log = is_log(name) && is_regular ? fdopen(fd, "r") : NULL;
     if (log)
         read_log(inductor, log);
-    else if (!is_log && inductor->file_count < INDUCTOR_FILES_MAX)
+    else if (!is_log(name) && inductor->file_count < INDUCTOR_FILES_MAX)
         read_json(inductor, fd);
     if (log)
         fclose(log);
@@ -242,49 +242,12 @@ static void read_file(struct inductor *inductor, int folder, const char *name, b
         close(fd);
 }
 
-static void visit(struct inductor *inductor, int folder, int depth);
-
-static void visit_below(struct inductor *inductor, int folder, const struct dirent *entry, int depth)
+void inductor_add(struct inductor *inductor, struct source_lines *source, const char *directory)
 {
-    bool may_be_folder = entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN;
-    if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
-        return;
-    bool is_log = is_named(entry->d_name, "dedicated_log_torch_trace_", ".log");
-    if (is_log || is_named(entry->d_name, ARTIFACT, ".json"))
-        read_file(inductor, folder, entry->d_name, is_log);
-    else if (may_be_folder && depth < INDUCTOR_DEPTH_MAX)
-        visit(inductor, openat(folder, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
-              depth + 1);
-}
-
-/* Closes `folder`. */
-static void visit(struct inductor *inductor, int folder, int depth)
-{
-    DIR *entries = folder < 0 ? NULL : fdopendir(folder);
-    const struct dirent *entry;
-    if (!entries) {
-        if (folder >= 0)
-            close(folder);
-        return;
-    }
-    while (inductor->names < INDUCTOR_NAMES_MAX && (entry = readdir(entries))) {
-        inductor->names++;
-        visit_below(inductor, folder, entry, depth);
-    }
-    closedir(entries);
-}
-
-void inductor_add(struct inductor *inductor, const char *directory)
-{
-    struct source_lines *source;
-    struct error err;
-    if (source_lines_open(directory, &source, &err) != STATUS_OK)
-        return;
     inductor->sources = xgrow(inductor->sources, &inductor->source_capacity, inductor->source_count + 1,
                               sizeof(struct source_lines *));
     inductor->sources[inductor->source_count++] = source;
-    inductor->names = 0;
-    visit(inductor, open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC), 0);
+    source_lines_visit(open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC), is_wanted, read_file, inductor);
 }
 
 /* --- generated files --- */
@@ -295,7 +258,7 @@ static struct frame_text key_at(const char *at)
 }
 
 /* The number of launches in the text that the file has; SIZE_MAX: it lacks one. */
-static size_t count_launches(const struct inductor *inductor, const struct artifact *file, const char *text)
+static size_t count_launches(const struct inductor *inductor, const struct int_map *file, const char *text)
 {
     size_t count = 0;
     for (const char *at = text; (at = strstr(at, HANDLE)); at++, count++) {
@@ -316,7 +279,7 @@ static void choose_files(struct inductor *inductor, size_t source, const char *p
     size_t least = SIZE_MAX, others[INDUCTOR_FILES_MAX]; /* launches that the text lacks */
     for (size_t i = 0; i < inductor->file_count; i++) {
         size_t count = count_launches(inductor, &inductor->files[i], text);
-        size_t kernels = inductor->files[i].kernels.count;
+        size_t kernels = inductor->files[i].count;
         others[i] = count == SIZE_MAX ? SIZE_MAX : count < kernels ? kernels - count : 0;
         least = others[i] < least ? others[i] : least;
     }

@@ -17,11 +17,10 @@
 
 #define INDUCTOR_FILES_MAX   1024 /* artifacts */
 #define INDUCTOR_KERNELS_MAX (1u << 18)
-#define INDUCTOR_NAMES_MAX   200000 /* of files that are looked at below a directory */
-#define INDUCTOR_PATHS_MAX   4096   /* of the program, in all call stacks */
-#define INDUCTOR_DEPTH_MAX   16     /* folders below each other */
+#define INDUCTOR_PATHS_MAX   4096 /* of the program, in all call stacks */
 
 struct inductor;
+struct source_lines;
 
 struct inductor_place {
     const char *file, *name; /* valid as long as the object; `name` may be "" */
@@ -30,9 +29,9 @@ struct inductor_place {
 
 struct inductor *inductor_create(void);
 void inductor_destroy(struct inductor *inductor);
-/* Reads the artifacts below the directory, in logs and JSON files, and uses the generated files there.
- * Damaged files and unreadable folders are ignored. */
-void inductor_add(struct inductor *inductor, const char *directory);
+/* Reads the artifacts below the directory, in logs and JSON files, and uses the generated files of `source`,
+ * which must outlive the object. Damaged files and unreadable folders are ignored. */
+void inductor_add(struct inductor *inductor, struct source_lines *source, const char *directory);
 /* Whether any artifact was found. */
 bool inductor_has_kernels(const struct inductor *inductor);
 /* The paths of the program in all call stacks, each once; NULL: there are no more. */

@@ -3,11 +3,11 @@
 #include "base/hash.h"
 #include "analysis/code/cubin_lines.h"
 #include "analysis/code/fatbin.h"
+#include "analysis/code/source_lines.h"
 #include "cli/util/int_map.h"
 #include "cli/util/text.h"
 #include "cli/util/xalloc.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -19,8 +19,6 @@
 #define KERNELS_MAX (1u << 20)
 #define TEXT_MAX    4096         /* bytes of a name or a place; kernels with longer ones are left out */
 #define TEXTS_MAX   (128u << 20) /* of all of them */
-#define DEPTH_MAX   16           /* folders below each other */
-#define NAMES_MAX   200000       /* of files that are looked at below a directory */
 
 struct kernel {
     char *name, *place;
@@ -32,7 +30,6 @@ struct kernel_lines {
     struct kernel *kernels;
     size_t count, capacity;
     size_t text_bytes;
-    size_t names; /* of files that were looked at */
     bool has_any; /* the last file or folder has a kernel with a line */
 };
 
@@ -137,72 +134,45 @@ static void take_cubin(void *context, const uint8_t *bytes, size_t len)
     cubin_lines_visit(bytes, len, take_line, context);
 }
 
-/* False, with errno: it cannot be read. */
+/* Closes the file. False, with errno: it cannot be read. */
 static bool read_file(struct kernel_lines *lines, int fd)
 {
     struct stat facts;
-    if (fstat(fd, &facts) != 0)
-        return false;
-    if (!S_ISREG(facts.st_mode) || facts.st_size <= 0)
-        return true;
-    void *bytes = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (bytes == MAP_FAILED)
-        return false;
-    fatbin_visit(bytes, (size_t)facts.st_size, take_cubin, lines);
-    munmap(bytes, (size_t)facts.st_size);
+    void *bytes = NULL;
+    bool is_read = fstat(fd, &facts) == 0;
+    size_t len = is_read && S_ISREG(facts.st_mode) ? (size_t)facts.st_size : 0;
+    if (len)
+        bytes = mmap(NULL, len, PROT_READ, MAP_PRIVATE, fd, 0);
+    int code = errno;
+    close(fd);
+    errno = code;
+    if (!len || bytes == MAP_FAILED)
+        return is_read && !len;
+    fatbin_visit(bytes, len, take_cubin, lines);
+    munmap(bytes, len);
     return true;
+}
+
+static void take_file(void *context, int fd, const char *name)
+{
+    (void)name;
+    read_file(context, fd);
 }
 
 static bool is_cubin(const char *name)
 {
-    size_t len = strlen(name);
-    return len > 6 && strcmp(name + len - 6, ".cubin") == 0;
-}
-
-/* Closes `folder`. */
-static void visit(struct kernel_lines *lines, int folder, int depth)
-{
-    DIR *entries = folder < 0 ? NULL : fdopendir(folder);
-    const struct dirent *entry;
-    if (!entries && folder >= 0)
-        close(folder);
-    while (entries && lines->names < NAMES_MAX && (entry = readdir(entries))) {
-        bool may_be_folder = entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN;
-        lines->names++;
-        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
-            continue;
-        int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-        if (is_cubin(entry->d_name)) {
-            int fd = openat(folder, entry->d_name, flags);
-            if (fd < 0)
-                continue;
-            read_file(lines, fd);
-            close(fd);
-        } else if (may_be_folder && depth < DEPTH_MAX) {
-            visit(lines, openat(folder, entry->d_name, flags | O_DIRECTORY), depth + 1);
-        }
-    }
-    if (entries)
-        closedir(entries);
+    return text_ends_with(name, ".cubin");
 }
 
 enum status kernel_lines_add(struct kernel_lines *lines, const char *path, struct error *err)
 {
     struct stat facts;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    bool is_read = fd >= 0 && fstat(fd, &facts) == 0;
-    bool is_folder = is_read && S_ISDIR(facts.st_mode);
-    lines->names = 0;
     lines->has_any = false;
-    if (is_folder)
-        visit(lines, fd, 0);
-    else
-        is_read = is_read && read_file(lines, fd);
-    int code = errno;
-    if (fd >= 0 && !is_folder)
-        close(fd);
-    if (!is_read)
-        return error_set(err, STATUS_IO, "--kernel-lines %.300s: %s", path, strerror(code));
+    if (fd >= 0 && fstat(fd, &facts) == 0 && S_ISDIR(facts.st_mode))
+        source_lines_visit(fd, is_cubin, take_file, lines);
+    else if (fd < 0 || !read_file(lines, fd))
+        return error_set(err, STATUS_IO, "--kernel-lines %.300s: %s", path, strerror(errno));
     if (!lines->has_any)
         return error_set(err, STATUS_NOT_FOUND,
                          "--kernel-lines %.300s: no kernel has a line; compile it with nvcc -lineinfo", path);

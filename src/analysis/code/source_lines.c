@@ -4,6 +4,7 @@
 #include "cli/util/xalloc.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -12,7 +13,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define INDUCTOR_LINES_MAX 50 /* from a launch up to its comment */
+#define INDUCTOR_LINES_MAX 50     /* from a launch up to its comment */
+#define NAMES_MAX          200000 /* of files that are looked at below a folder */
+#define DEPTH_MAX          16     /* folders below each other */
 
 struct source_lines {
     int directory;
@@ -117,6 +120,50 @@ char *source_lines_read(int fd, size_t *len)
         *len += (size_t)got;
     }
     return bytes;
+}
+
+struct visit {
+    bool (*is_wanted)(const char *name);
+    source_file_fn *take;
+    void *context;
+    size_t names; /* that were looked at */
+};
+
+static void visit_folder(struct visit *visit, int folder, int depth);
+
+static void visit_entry(struct visit *visit, int folder, const struct dirent *entry, int depth)
+{
+    const char *name = entry->d_name;
+    int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    bool may_be_folder = entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN;
+    if (!strcmp(name, ".") || !strcmp(name, ".."))
+        return;
+    if (visit->is_wanted(name)) {
+        int fd = openat(folder, name, flags);
+        if (fd >= 0)
+            visit->take(visit->context, fd, name);
+    } else if (may_be_folder && depth < DEPTH_MAX) {
+        visit_folder(visit, openat(folder, name, flags | O_DIRECTORY), depth + 1);
+    }
+}
+
+/* Closes `folder`. */
+static void visit_folder(struct visit *visit, int folder, int depth)
+{
+    DIR *entries = folder < 0 ? NULL : fdopendir(folder);
+    const struct dirent *entry;
+    if (!entries && folder >= 0)
+        close(folder);
+    for (; entries && visit->names < NAMES_MAX && (entry = readdir(entries)); visit->names++)
+        visit_entry(visit, folder, entry, depth);
+    if (entries)
+        closedir(entries);
+}
+
+void source_lines_visit(int folder, bool is_wanted(const char *name), source_file_fn *take, void *context)
+{
+    struct visit visit = {is_wanted, take, context, 0};
+    visit_folder(&visit, folder, 0);
 }
 
 /* The rest of a relative path that begins with the directory's own name, or NULL. */

@@ -32,5 +32,11 @@ const char *source_lines_comment(struct source_lines *lines, const char *path, u
 /* A regular file of at most SOURCE_FILE_BYTES_MAX, with a NUL at its end, or NULL. The caller frees it. */
 char *source_lines_read(int fd, size_t *len);
 
+/* Takes a file, and closes it. `name`: without its folder. */
+typedef void source_file_fn(void *context, int fd, const char *name);
+/* Opens the files below a folder, which it closes, whose names are wanted; links and unreadable folders are
+ * ignored. A limited number of names is looked at. */
+void source_lines_visit(int folder, bool is_wanted(const char *name), source_file_fn *take, void *context);
+
 /* Fills the column "source" of a table whose column "place" has "PATH:LINE". */
 void source_lines_fill(struct source_lines *lines, struct stat_table *table);

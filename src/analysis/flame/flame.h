@@ -30,4 +30,5 @@ const char *flame_value(const struct flame *flame, char *out, uint64_t value);
 /* These write after flame_tree_finish(). Not all formats can show two runs. */
 void flame_write_svg(FILE *out, const struct flame *flame);
 void flame_write_folded(FILE *out, const struct flame *flame);
+/* pprof expects it as gzip. */
 void flame_write_pprof(FILE *out, const struct flame *flame);

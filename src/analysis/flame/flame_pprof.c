@@ -1,4 +1,4 @@
-/* pprof's profile.proto, as gzip. A location is a frame; inlining is not known. */
+/* pprof's profile.proto. A location is a frame; inlining is not known. */
 #include "analysis/flame/flame.h"
 
 #include "cli/util/text.h"
@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 /* Field numbers of profile.proto. */
 enum {
@@ -138,42 +137,11 @@ static void encode(struct encoder *encoder, const struct flame *flame)
     text_deinit(&type);
 }
 
-static void add_little_endian(struct text *text, uint64_t value, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        text_add_char(text, (char)(value >> 8 * i), 1);
-}
-
-/* pprof expects gzip. Its blocks are stored: with a compressor, the program would be 40 kB larger. */
-static void write_gzip(FILE *out, const struct text *message)
-{
-    enum { STORED_MAX = 65535 };
-    static const char head[10] = {0x1f, (char)0x8b, 8, 0, 0, 0, 0, 0, 0, (char)0xff};
-    struct text frame = {0};
-    size_t at = 0;
-    fwrite(head, 1, sizeof head, out);
-    do {
-        size_t len = message->len - at < STORED_MAX ? message->len - at : STORED_MAX;
-        text_clear(&frame);
-        add_little_endian(&frame, at + len == message->len, 1);
-        add_little_endian(&frame, len, 2);
-        add_little_endian(&frame, ~len, 2);
-        fwrite(frame.data, 1, frame.len, out);
-        fwrite(message->data + at, 1, len, out);
-        at += len;
-    } while (at < message->len);
-    text_clear(&frame);
-    add_little_endian(&frame, crc32_z(0, (const unsigned char *)message->data, message->len), 4);
-    add_little_endian(&frame, message->len, 4);
-    fwrite(frame.data, 1, frame.len, out);
-    text_deinit(&frame);
-}
-
 void flame_write_pprof(FILE *out, const struct flame *flame)
 {
     struct encoder encoder = {0};
     encode(&encoder, flame);
-    write_gzip(out, &encoder.message);
+    fwrite(encoder.message.data, 1, encoder.message.len, out);
     text_deinit(&encoder.message);
     text_deinit(&encoder.string_table);
     int_map_deinit(&encoder.strings);

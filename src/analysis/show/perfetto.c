@@ -1,6 +1,6 @@
 #include "analysis/show/perfetto.h"
 
-#include "base/files.h"
+#include "analysis/show/output_file.h"
 #include "cli/util/xalloc.h"
 #include "cli/util/progress.h"
 #include "cli/util/text.h"
@@ -12,8 +12,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-#include <zlib.h>
 
 /* Numbers above every pid and tid of Linux, so that no GPU or stream looks like a process or a thread. */
 #define GPU_PID_FIRST  10000000u
@@ -387,25 +385,6 @@ void perfetto_write(FILE *out, const struct trace *trace)
 
 /* --- files --- */
 
-static ssize_t write_packed(void *file, const char *bytes, size_t count)
-{
-    return gzwrite(file, bytes, (unsigned)count) == (int)count ? (ssize_t)count : -1;
-}
-
-static int close_packed(void *file)
-{
-    return gzclose(file) == Z_OK ? 0 : -1;
-}
-
-static FILE *open_stream(int fd, bool is_packed)
-{
-    const cookie_io_functions_t functions = {.write = write_packed, .close = close_packed};
-    if (!is_packed)
-        return fdopen(fd, "w");
-    gzFile file = gzdopen(fd, "w");
-    return file ? fopencookie(file, "w", functions) : NULL;
-}
-
 static void say_written(const char *path, const struct trace *trace, const char *command)
 {
     fprintf(stderr, "cuspan %s: %s: %zu spans; open it at https://ui.perfetto.dev\n", command, path,
@@ -421,15 +400,11 @@ static void say_written(const char *path, const struct trace *trace, const char 
 enum status perfetto_write_file(const char *path, const struct trace *trace, const char *command,
                                 bool is_quiet, struct error *err)
 {
-    size_t len = strlen(path);
-    bool is_stdout = strcmp(path, "-") == 0, is_packed = len > 3 && strcmp(path + len - 3, ".gz") == 0;
-    int fd = is_stdout ? dup(STDOUT_FILENO) : files_create(path);
-    FILE *out = fd < 0 ? NULL : open_stream(fd, is_packed);
-    if (!out)
-        return error_set(err, STATUS_IO, "%.400s: %s", path, strerror(errno));
-    perfetto_write(out, trace);
-    bool is_bad = ferror(out) != 0;
-    if (fclose(out) != 0 || is_bad)
+    bool is_stdout = strcmp(path, "-") == 0;
+    FILE *out = output_file_open(path, text_ends_with(path, ".gz"));
+    if (out)
+        perfetto_write(out, trace);
+    if (!out || !output_file_close(out))
         return error_set(err, STATUS_IO, "%.400s: %s", path, strerror(errno));
     if (!is_quiet && (!is_stdout || trace->others))
         say_written(is_stdout ? "standard output" : path, trace, command);

@@ -28,6 +28,8 @@ struct sqlite_writer {
     sqlite3_stmt *span, *attribute, *string;
     struct int_map strings; /* that StringIds contains → 0 */
     uint32_t activity_key, range_key;
+    sqlite_adjust_fn *adjust;
+    void *adjust_context;
     bool has_failed;
     char problem[160]; /* of the first call that failed; the next call replaces SQLite's own text */
 };
@@ -212,12 +214,8 @@ static void bind_thread(const struct sqlite_writer *w, sqlite3_stmt *row, int at
 
 static const char *attribute(const struct sqlite_writer *w, const struct trace_span *span, uint32_t key)
 {
-    const struct trace_attr *attrs = w->trace->attrs + span->attr_first;
-    for (uint32_t i = 0; key != MAP_NONE && i < span->attr_count; i++) {
-        if (attrs[i].key == key)
-            return trace_attr_text(w->trace, &attrs[i]);
-    }
-    return "";
+    const struct trace_attr *attr = trace_find_attr(w->trace, span, key);
+    return attr ? trace_attr_text(w->trace, attr) : "";
 }
 
 static bool is_mark(const struct sqlite_writer *w, const struct trace_span *span)
@@ -513,11 +511,10 @@ static enum status close_file(struct sqlite_writer *w, bool is_whole, struct err
     return status;
 }
 
-enum status sqlite_begin(const char *path, struct sqlite_writer **writer, struct error *err)
+static enum status begin(const char *path, struct sqlite_writer **writer, struct error *err)
 {
     char *temporary = xasprintf("%s.tmp", path);
     enum status status = make_file(path, temporary, err);
-    *writer = NULL;
     if (status != STATUS_OK) {
         free(temporary);
         return status;
@@ -534,8 +531,11 @@ enum status sqlite_begin(const char *path, struct sqlite_writer **writer, struct
     return STATUS_OK;
 }
 
-enum status sqlite_take(struct sqlite_writer *w, struct trace *segment, struct error *err)
+static enum status take(void *context, struct trace *segment, struct error *err)
 {
+    struct sqlite_writer *w = context;
+    if (w->adjust)
+        w->adjust(w->adjust_context, segment);
     w->trace = segment;
     w->activity_key = trace_find_string(segment, SEMCONV_CUDA_ACTIVITY);
     w->range_key = trace_find_string(segment, SEMCONV_CUDA_RANGE_KIND);
@@ -551,10 +551,25 @@ enum status sqlite_take(struct sqlite_writer *w, struct trace *segment, struct e
     return w->has_failed ? complain(w, err) : STATUS_OK;
 }
 
-enum status sqlite_end(struct sqlite_writer *w, struct trace *trace, struct error *err)
+enum status sqlite_write(const char *path, const struct trace_input *input, sqlite_adjust_fn *adjust,
+                         void *context, struct trace_facts *facts, struct error *err)
 {
-    w->trace = trace;
-    if (trace)
+    struct sqlite_writer *w = NULL;
+    struct error close_err = {""};
+    struct trace trace;
+    enum status status = begin(path, &w, err);
+    if (status != STATUS_OK)
+        return status;
+    w->adjust = adjust;
+    w->adjust_context = context;
+    status = trace_read(input, &trace, take, w, facts, err);
+    w->trace = &trace;
+    if (status == STATUS_OK)
         finish(w);
-    return close_file(w, trace != NULL, err);
+    enum status closed = close_file(w, status == STATUS_OK, &close_err);
+    trace_deinit(&trace);
+    if (status != STATUS_OK || closed == STATUS_OK)
+        return status;
+    *err = close_err;
+    return closed;
 }

@@ -3,14 +3,12 @@
 #pragma once
 
 #include "base/status.h"
-#include "analysis/trace/trace.h"
+#include "analysis/trace/trace_read.h"
 
-struct sqlite_writer;
+typedef void sqlite_adjust_fn(void *context, struct trace *segment);
 
-/* Creates a file at `path`, mode 0600, or replaces one that this function wrote. INVALID: something else
- * exists there. IO. UNSUPPORTED: this build has no SQLite. */
-enum status sqlite_begin(const char *path, struct sqlite_writer **writer, struct error *err) MUST_CHECK;
-/* Adds a segment's spans. An error is reported at the end, too. */
-enum status sqlite_take(struct sqlite_writer *writer, struct trace *segment, struct error *err) MUST_CHECK;
-/* Ends the file and frees the writer. `trace`: the segments' one, or NULL if reading failed. */
-enum status sqlite_end(struct sqlite_writer *writer, struct trace *trace, struct error *err) MUST_CHECK;
+/* Creates a file at `path`, mode 0600, or replaces one that this function wrote. `adjust`: changes each
+ * segment before it is written; or NULL. INVALID: something else exists there. IO. UNSUPPORTED: this build
+ * has no SQLite. */
+enum status sqlite_write(const char *path, const struct trace_input *input, sqlite_adjust_fn *adjust,
+                         void *context, struct trace_facts *facts, struct error *err) MUST_CHECK;
