@@ -52,24 +52,12 @@ static size_t selected_row(const struct top *top)
 static void make_screen(const struct top *top, size_t columns, size_t lines, bool has_keys,
                         struct top_screen *screen)
 {
-    struct top_row *rows = xcalloc(top->poll.count, sizeof *rows);
     char moment[32] = "";
     time_t now = time(NULL);
     struct tm parts;
-    for (size_t i = 0; i < top->poll.count; i++) {
-        const struct top_agent *agent = &top->poll.agents[i];
-        rows[i] = (struct top_row){.pid = agent->pid,
-                                   .program = agent->program,
-                                   .state = agent->state,
-                                   .why = agent->why,
-                                   .lost = agent->lost,
-                                   .has_figures = agent->has_figures,
-                                   .figures = &agent->figures};
-    }
     if (localtime_r(&now, &parts))
         strftime(moment, sizeof moment, "%H:%M:%S", &parts);
-    struct top_view view = {.rows = rows,
-                            .row_count = top->poll.count,
+    struct top_view view = {.poll = &top->poll,
                             .selected = selected_row(top),
                             .sort = (enum top_sort)top->sort,
                             .is_paused = top->is_paused,
@@ -80,7 +68,6 @@ static void make_screen(const struct top *top, size_t columns, size_t lines, boo
                             .utf8 = text_locale_is_utf8(),
                             .has_keys = has_keys};
     top_screen_make(&view, screen);
-    free(rows);
 }
 
 static void nap(uint64_t ms)
@@ -203,14 +190,8 @@ static void write_figures(struct json_writer *json, const struct top_sample *fig
 /* Those that were compared, in a step that all ranks of the job here have measured. */
 static void write_ranks(struct json_writer *json, const struct top_poll *poll)
 {
-    const struct top_sample **figures = xcalloc(poll->count + 1, sizeof *figures);
-    long *pids = xcalloc(poll->count + 1, sizeof *pids);
     struct top_rank *ranks;
-    for (size_t i = 0; i < poll->count; i++) {
-        figures[i] = poll->agents[i].has_figures ? &poll->agents[i].figures : NULL;
-        pids[i] = poll->agents[i].pid;
-    }
-    size_t count = top_ranks_find(figures, pids, poll->count, &ranks);
+    size_t count = top_ranks_find(poll, &ranks);
     json_write_array(json, "ranks");
     for (size_t i = 0; i < count; i++) {
         if (!ranks[i].is_compared)
@@ -224,8 +205,6 @@ static void write_ranks(struct json_writer *json, const struct top_poll *poll)
         json_write_object_end(json);
     }
     json_write_array_end(json);
-    free(figures);
-    free(pids);
     free(ranks);
 }
 
@@ -326,18 +305,18 @@ static void change_interval(struct top *top, int step_ms)
         top->interval_ms = (uint64_t)wanted;
 }
 
-static void follow_key(struct top *top, enum live_key key)
+static void follow_key(struct top *top, int key)
 {
-    if (key == LIVE_PAUSE)
+    if (key == 'p' || key == ' ')
         top->is_paused = !top->is_paused;
-    else if (key == LIVE_SORT)
+    else if (key == 's')
         top->sort = (top->sort + 1) % TOP_SORTS;
-    else if (key == LIVE_UP || key == LIVE_DOWN)
-        select_row(top, key == LIVE_DOWN ? 1 : -1);
-    else if (key == LIVE_ALL)
+    else if (key == 'k' || key == 'j')
+        select_row(top, key == 'j' ? 1 : -1);
+    else if (key == 'a')
         top->is_all = !top->is_all;
-    else if (key == LIVE_FASTER || key == LIVE_SLOWER)
-        change_interval(top, key == LIVE_SLOWER ? STEP_MS : -STEP_MS);
+    else if (key == '+' || key == '-')
+        change_interval(top, key == '+' ? STEP_MS : -STEP_MS);
 }
 
 /* While paused, no agent is polled, so agents stop counting. The first values come soon. */
@@ -355,8 +334,8 @@ static void watch(struct top *top)
         draw(top);
         now_ns = clock_monotonic_ns();
         uint64_t wait_ms = next_ns > now_ns ? (next_ns - now_ns) / NS_PER_MS + 1 : 1;
-        enum live_key key = top_watch_wait(top->is_paused ? INTERVAL_MS_MAX : wait_ms);
-        if (key == LIVE_QUIT)
+        int key = top_watch_wait(top->is_paused ? INTERVAL_MS_MAX : wait_ms);
+        if (key == 'q' || key == 'Q')
             return;
         follow_key(top, key);
     }

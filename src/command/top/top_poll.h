@@ -9,7 +9,7 @@ struct top_agent {
     char socket[sizeof((struct agent *)0)->name]; /* with the folder, who it is */
     char folder[CONTROL_PATH_BYTES];
     char program[TOP_NAME_BYTES], state[32], why[TOP_NAME_BYTES];
-    uint64_t lost;
+    uint64_t lost; /* since the agent began */
     bool is_there; /* found by the current poll */
     bool has_before, has_figures;
     struct top_sample before;  /* its last response */

@@ -107,15 +107,17 @@ static uint64_t step_time(const struct top_steps *steps)
     return steps->count ? steps->total_ns / steps->count : steps->last_ns;
 }
 
-size_t top_ranks_find(const struct top_sample *const *figures, const long *pids, size_t count,
-                      struct top_rank **ranks)
+size_t top_ranks_find(const struct top_poll *poll, struct top_rank **ranks)
 {
     size_t found = 0, end;
-    *ranks = xcalloc(count ? count : 1, sizeof **ranks);
-    for (size_t i = 0; i < count; i++)
-        if (figures[i] && figures[i]->steps.is_there)
-            (*ranks)[found++] = (struct top_rank){
-                .steps = &figures[i]->steps, .pid = pids[i], .step_ns = step_time(&figures[i]->steps)};
+    *ranks = xcalloc(poll->count, sizeof **ranks);
+    for (size_t i = 0; i < poll->count; i++) {
+        const struct top_agent *agent = &poll->agents[i];
+        const struct top_steps *steps = &agent->figures.steps;
+        if (agent->has_figures && steps->is_there)
+            (*ranks)[found++] =
+                (struct top_rank){.steps = steps, .pid = agent->pid, .step_ns = step_time(steps)};
+    }
     if (found)
         qsort(*ranks, found, sizeof **ranks, by_job_and_rank);
     for (size_t begin = 0; begin < found; begin = end) {

@@ -1,7 +1,7 @@
 /* The ranks of training jobs on this host, for `cuspan top`: their steps, compared within each job. */
 #pragma once
 
-#include "command/top/top_sample.h"
+#include "command/top/top_poll.h"
 
 struct top_rank {
     const struct top_steps *steps;
@@ -15,7 +15,6 @@ struct top_rank {
     int64_t delay_ns; /* its own time (ranks_own_time()) against that of its peers */
 };
 
-/* `figures`: by row; NULL: none. `pids` likewise. The ranks of each job follow each other, by rank. Returns
- * their number; the caller frees `*ranks`, which borrows from `figures`. */
-size_t top_ranks_find(const struct top_sample *const *figures, const long *pids, size_t count,
-                      struct top_rank **ranks);
+/* The ranks of each job follow each other, by rank. Returns their number; the caller frees `*ranks`, which
+ * borrows from the agents' figures. */
+size_t top_ranks_find(const struct top_poll *poll, struct top_rank **ranks);

@@ -60,15 +60,6 @@ static const char *rate(char out[CELL_BYTES], uint64_t amount, const struct top_
     return out;
 }
 
-/* Of the time that has passed: several threads may take more than all of it. */
-static const char *share(char out[CELL_BYTES], uint64_t ns, const struct top_sample *figures)
-{
-    double value = figures->window_ns ? 100 * (double)ns / (double)figures->window_ns : 0;
-    int digits = value <= 0 || value >= 9.95 ? 0 : value < 0.095 ? 2 : 1;
-    snprintf(out, CELL_BYTES, "%.*f %%", digits, value);
-    return out;
-}
-
 /* CUPTI delivers its records once per second, so an interval may contain more than its own time. Limited to
  * 100 %. */
 static uint64_t busy_ns(const struct top_device *device, const struct top_sample *figures)
@@ -84,7 +75,7 @@ static const char *gpu_share(char out[CELL_BYTES], const struct top_sample *figu
         busy += busy_ns(&figures->devices[i], figures);
     if (figures->device_count == 0)
         return "-";
-    return share(out, busy / figures->device_count, figures);
+    return text_share(out, busy / figures->device_count, figures->window_ns);
 }
 
 static const char *memory_of(char out[TEXT_NUMBER_BYTES], const struct top_sample *figures)
@@ -100,8 +91,8 @@ static const char *memory_of(char out[TEXT_NUMBER_BYTES], const struct top_sampl
 static void add_head(struct top_screen *screen, const struct top_view *view)
 {
     struct text *line = begin_line(screen, TOP_TITLE);
-    text_add_format(line, "cuspan top  %s  %zu agent%s, every %.3g s", view->clock, view->row_count,
-                    view->row_count == 1 ? "" : "s", (double)view->interval_ms / 1000);
+    text_add_format(line, "cuspan top  %s  %zu agent%s, every %.3g s", view->clock, view->poll->count,
+                    view->poll->count == 1 ? "" : "s", (double)view->interval_ms / 1000);
     if (view->is_paused)
         text_add(line, "  (paused)");
 }
@@ -129,14 +120,14 @@ static size_t program_columns(const struct top_view *view)
     return left < PROGRAM_MIN ? PROGRAM_MIN : left > PROGRAM_MAX ? PROGRAM_MAX : left;
 }
 
-static void add_row_numbers(struct text *line, const struct top_view *view, const struct top_row *row)
+static void add_row_numbers(struct text *line, const struct top_view *view, const struct top_agent *row)
 {
-    const struct top_sample *figures = row->figures;
+    const struct top_sample *figures = &row->figures;
     char texts[CELLS][CELL_BYTES], gpu[CELL_BYTES];
     rate(texts[0], figures->calls, figures);
     rate(texts[1], figures->launches, figures);
-    share(texts[2], figures->call_ns, figures);
-    share(texts[3], figures->waiting_ns, figures);
+    text_share(texts[2], figures->call_ns, figures->window_ns);
+    text_share(texts[3], figures->waiting_ns, figures->window_ns);
     snprintf(texts[4], CELL_BYTES, "%s", gpu_share(gpu, figures));
     memory_of(texts[5], figures);
     text_count(texts[6], row->lost);
@@ -147,7 +138,7 @@ static void add_row_numbers(struct text *line, const struct top_view *view, cons
 
 static void add_row(struct top_screen *screen, const struct top_view *view, size_t number)
 {
-    const struct top_row *row = &view->rows[number];
+    const struct top_agent *row = &view->poll->agents[number];
     bool is_selected = number == view->selected;
     enum top_style style = row->lost ? TOP_WARNING : TOP_PLAIN;
     struct text *line = begin_line(screen, is_selected ? TOP_SELECTED : style);
@@ -167,10 +158,10 @@ static void add_row(struct top_screen *screen, const struct top_view *view, size
 static void choose_rows(const struct top_view *view, size_t *first, size_t *end)
 {
     size_t room = view->lines ? view->lines / 3 : SIZE_MAX;
-    size_t selected = view->selected < view->row_count ? view->selected : 0;
+    size_t selected = view->selected < view->poll->count ? view->selected : 0;
     room = room < ROWS_MIN ? ROWS_MIN : room;
-    *first = view->row_count > room && selected >= room / 2 ? selected - room / 2 : 0;
-    *end = *first + room < view->row_count && room != SIZE_MAX ? *first + room : view->row_count;
+    *first = view->poll->count > room && selected >= room / 2 ? selected - room / 2 : 0;
+    *end = *first + room < view->poll->count && room != SIZE_MAX ? *first + room : view->poll->count;
 }
 
 static void add_rows(struct top_screen *screen, const struct top_view *view)
@@ -187,9 +178,9 @@ static void add_rows(struct top_screen *screen, const struct top_view *view)
     choose_rows(view, &first, &end);
     for (size_t i = first; i < end; i++)
         add_row(screen, view, i);
-    if (end - first < view->row_count)
+    if (end - first < view->poll->count)
         text_add_format(begin_line(screen, TOP_FAINT), "%10s and %zu more", "",
-                        view->row_count - (end - first));
+                        view->poll->count - (end - first));
 }
 
 /* --- the ranks of training jobs --- */
@@ -227,14 +218,8 @@ static void add_rank(struct top_screen *screen, const struct top_view *view, con
 /* A low screen shows the first ones, and those that are late. */
 static void add_ranks(struct top_screen *screen, const struct top_view *view)
 {
-    const struct top_sample **figures = xcalloc(view->row_count, sizeof *figures);
-    long *pids = xcalloc(view->row_count, sizeof *pids);
     struct top_rank *ranks;
-    for (size_t i = 0; i < view->row_count; i++) {
-        figures[i] = view->rows[i].has_figures ? view->rows[i].figures : NULL;
-        pids[i] = view->rows[i].pid;
-    }
-    size_t count = top_ranks_find(figures, pids, view->row_count, &ranks);
+    size_t count = top_ranks_find(view->poll, &ranks);
     size_t room = view->lines ? view->lines / 3 : SIZE_MAX, hidden = 0;
     room = room < ROWS_MIN ? ROWS_MIN : room;
     if (count) {
@@ -251,8 +236,6 @@ static void add_ranks(struct top_screen *screen, const struct top_view *view)
     if (hidden)
         text_add_format(begin_line(screen, TOP_FAINT), "%5s and %zu more", "", hidden);
     free(ranks);
-    free(pids);
-    free(figures);
 }
 
 /* --- what one agent does, or all of them --- */
@@ -269,7 +252,7 @@ static void add_device(struct top_screen *screen, const struct top_view *view,
     text_add_format(line, "GPU %u   ", device->index);
     for (size_t i = 0; i < bar; i++)
         text_add(line, i < filled ? (view->utf8 ? "█" : "#") : (view->utf8 ? "░" : "."));
-    text_add_column(line, share(cell, busy, figures), 7, true, view->utf8);
+    text_add_column(line, text_share(cell, busy, figures->window_ns), 7, true, view->utf8);
     text_add_format(line, "  %s kernels", rate(cell, device->kernels, figures));
     text_add_format(line, "  %s/s copied", text_bytes(cell, (uint64_t)a_second(device->copy_bytes, figures)));
     text_add_format(line, "  %s live", text_bytes(cell, device->memory_live));
@@ -283,9 +266,10 @@ static void add_calls(struct top_screen *screen, const struct top_sample *figure
     char calls[CELL_BYTES], time[CELL_BYTES], waiting[CELL_BYTES], launches[CELL_BYTES], errors[CELL_BYTES];
     struct text *line = begin_line(screen, figures->errors ? TOP_WARNING : TOP_PLAIN);
     text_add_format(line, "calls   %s, %s of a thread's time; waiting %s; launches %s; errors %s",
-                    rate(calls, figures->calls, figures), share(time, figures->call_ns, figures),
-                    share(waiting, figures->waiting_ns, figures), rate(launches, figures->launches, figures),
-                    rate(errors, figures->errors, figures));
+                    rate(calls, figures->calls, figures),
+                    text_share(time, figures->call_ns, figures->window_ns),
+                    text_share(waiting, figures->waiting_ns, figures->window_ns),
+                    rate(launches, figures->launches, figures), rate(errors, figures->errors, figures));
 }
 
 static void add_own(struct top_screen *screen, const struct top_sample *figures)
@@ -293,8 +277,10 @@ static void add_own(struct top_screen *screen, const struct top_sample *figures)
     char callbacks[CELL_BYTES], threads[CELL_BYTES], cupti[CELL_BYTES], spans[CELL_BYTES], lost[CELL_BYTES];
     text_add_format(begin_line(screen, TOP_PLAIN),
                     "cuspan  callbacks %s of a thread's time; threads %s of a CPU; CUPTI's records %s",
-                    figures->has_callbacks ? share(callbacks, figures->callback_ns, figures) : "-",
-                    share(threads, figures->threads_ns, figures), share(cupti, figures->cupti_ns, figures));
+                    figures->has_callbacks ? text_share(callbacks, figures->callback_ns, figures->window_ns)
+                                           : "-",
+                    text_share(threads, figures->threads_ns, figures->window_ns),
+                    text_share(cupti, figures->cupti_ns, figures->window_ns));
     text_add_format(begin_line(screen, figures->lost ? TOP_WARNING : TOP_PLAIN), "spans   %s; lost %s",
                     rate(spans, figures->spans, figures), rate(lost, figures->lost, figures));
 }
@@ -374,18 +360,18 @@ static void add_details(struct top_screen *screen, const struct top_view *view)
 {
     struct top_sample *figures = xcalloc(1, sizeof *figures);
     size_t known = 0;
-    for (size_t i = 0; i < view->row_count; i++) {
-        bool is_meant = view->selected == view->row_count || view->selected == i;
-        if (!is_meant || !view->rows[i].has_figures)
+    for (size_t i = 0; i < view->poll->count; i++) {
+        bool is_meant = view->selected == view->poll->count || view->selected == i;
+        if (!is_meant || !view->poll->agents[i].has_figures)
             continue;
-        top_sample_add(figures, view->rows[i].figures);
+        top_sample_add(figures, &view->poll->agents[i].figures);
         known++;
     }
     begin_line(screen, TOP_PLAIN);
     struct text *line = begin_line(screen, TOP_TITLE);
-    if (view->selected < view->row_count)
-        text_add_format(line, "%s (PID %ld)", view->rows[view->selected].program,
-                        view->rows[view->selected].pid);
+    if (view->selected < view->poll->count)
+        text_add_format(line, "%s (PID %ld)", view->poll->agents[view->selected].program,
+                        view->poll->agents[view->selected].pid);
     else
         text_add(line, "all agents");
     if (known) {
@@ -413,7 +399,7 @@ void top_screen_make(const struct top_view *view, struct top_screen *screen)
 {
     *screen = (struct top_screen){.count = 0};
     add_head(screen, view);
-    if (view->row_count) {
+    if (view->poll->count) {
         add_rows(screen, view);
         add_ranks(screen, view);
         add_details(screen, view);

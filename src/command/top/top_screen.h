@@ -2,23 +2,13 @@
 #pragma once
 
 #include "cli/util/text.h"
-#include "command/top/top_sample.h"
+#include "command/top/top_poll.h"
 
 enum top_sort { TOP_BY_TIME, TOP_BY_COUNT, TOP_BY_AVERAGE, TOP_BY_NAME, TOP_SORTS };
 
-/* One agent. Strings are the caller's. */
-struct top_row {
-    long pid;
-    const char *program, *state, *why; /* reason, or "" */
-    uint64_t lost;                     /* since the agent began */
-    bool has_figures;                  /* else `figures` is empty, so far */
-    const struct top_sample *figures;  /* a difference */
-};
-
 struct top_view {
-    const struct top_row *rows;
-    size_t row_count;
-    size_t selected; /* a row's number, or row_count: all together */
+    const struct top_poll *poll;
+    size_t selected; /* an agent's number, or their count: all together */
     enum top_sort sort;
     bool is_paused;
     uint64_t interval_ms;

@@ -70,33 +70,9 @@ void top_watch_draw(const struct top_screen *screen)
     refresh();
 }
 
-enum live_key top_watch_wait(uint64_t ms)
+int top_watch_wait(uint64_t ms)
 {
     timeout(ms < INT_MAX ? (int)ms : INT_MAX);
-    switch (getch()) {
-    case ERR:
-        return LIVE_NOTHING;
-    case 'q':
-    case 'Q':
-        return LIVE_QUIT;
-    case 'p':
-    case ' ':
-        return LIVE_PAUSE;
-    case 's':
-        return LIVE_SORT;
-    case KEY_UP:
-    case 'k':
-        return LIVE_UP;
-    case KEY_DOWN:
-    case 'j':
-        return LIVE_DOWN;
-    case 'a':
-        return LIVE_ALL;
-    case '+':
-        return LIVE_SLOWER;
-    case '-':
-        return LIVE_FASTER;
-    default:
-        return LIVE_OTHER;
-    }
+    int key = getch();
+    return key == ERR ? 0 : key == KEY_UP ? 'k' : key == KEY_DOWN ? 'j' : key;
 }

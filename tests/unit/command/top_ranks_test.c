@@ -13,17 +13,18 @@
 
 #define MS 1000000ull
 
-static struct top_sample samples[4];
-static const struct top_sample *figures[4];
-static const long pids[] = {104, 103, 102, 101};
+static struct top_agent agents[4];
+static const struct top_poll poll = {.agents = agents, .count = 4};
 static struct top_rank *ranks;
 
 static int setup(void **state)
 {
     (void)state;
-    memset(samples, 0, sizeof samples);
-    for (size_t i = 0; i < 4; i++)
-        figures[i] = &samples[i];
+    memset(agents, 0, sizeof agents);
+    for (size_t i = 0; i < 4; i++) {
+        agents[i].pid = 104 - (long)i;
+        agents[i].has_figures = true;
+    }
     return 0;
 }
 
@@ -37,7 +38,7 @@ static int teardown(void **state)
 
 static struct top_steps *put(size_t row, const char *job, int64_t rank)
 {
-    struct top_steps *steps = &samples[row].steps;
+    struct top_steps *steps = &agents[row].figures.steps;
     *steps = (struct top_steps){.is_there = true, .rank = rank, .number = 70, .kind = "train"};
     snprintf(steps->job, sizeof steps->job, "%s", job);
     return steps;
@@ -56,7 +57,7 @@ static void put_step(struct top_steps *steps, int64_t number, uint64_t communica
 static size_t find(void)
 {
     free(ranks);
-    return top_ranks_find(figures, pids, 4, &ranks);
+    return top_ranks_find(&poll, &ranks);
 }
 
 static void test_the_late_rank(void **state)
@@ -82,9 +83,9 @@ static void test_the_late_rank(void **state)
 static void test_ranks_are_compared_in_the_same_step(void **state)
 {
     (void)state;
-    figures[2] = figures[3] = NULL;
+    agents[2].has_figures = agents[3].has_figures = false;
     put_step(put(0, "job", 0), 128, 50 * MS);
-    put_step(&samples[0].steps, 64, 20 * MS);
+    put_step(&agents[0].figures.steps, 64, 20 * MS);
     put_step(put(1, "job", 1), 64, 30 * MS);
     assert_int_equal(find(), 2);
     assert_int_equal(ranks[0].sampled->number, 64);
@@ -96,7 +97,7 @@ static void test_ranks_are_compared_in_the_same_step(void **state)
 static void test_ranks_without_a_common_step(void **state)
 {
     (void)state;
-    figures[3] = NULL;
+    agents[3].has_figures = false;
     put_step(put(0, "job", 0), 128, 50 * MS);
     put_step(put(1, "job", 1), 64, 30 * MS);
     put(2, "job", 2);
@@ -112,11 +113,11 @@ static void test_ranks_without_a_common_step(void **state)
 static void test_ranks_without_communication_on_gpus(void **state)
 {
     (void)state;
-    figures[2] = figures[3] = NULL;
+    agents[2].has_figures = agents[3].has_figures = false;
     put_step(put(0, "job", 0), 64, 30 * MS);
     put_step(put(1, "job", 1), 64, 0);
-    samples[0].steps.sampled[0].host_ns = 60 * MS;
-    samples[1].steps.sampled[0].host_ns = 90 * MS;
+    agents[0].figures.steps.sampled[0].host_ns = 60 * MS;
+    agents[1].figures.steps.sampled[0].host_ns = 90 * MS;
     assert_int_equal(find(), 2);
     for (size_t i = 0; i < 2; i++) {
         assert_int_equal(ranks[i].sampled->number, 64);
@@ -228,7 +229,7 @@ static void test_slow_hosts_of_the_peers(void **state)
     ranks_report_deinit(&report);
     ranks_destroy(all);
     /* If the work of one host is unknown, that of no other one counts. */
-    samples[0].steps.sampled[0].host_ns = 0;
+    agents[0].figures.steps.sampled[0].host_ns = 0;
     assert_int_equal(find(), 4);
     assert_int_equal(ranks[2].delay_ns, 60 * MS);
     assert_int_equal(ranks[0].delay_ns, 0);
@@ -238,17 +239,17 @@ static void test_slow_hosts_of_the_peers(void **state)
 static void test_steps_that_are_not_whole(void **state)
 {
     (void)state;
-    figures[2] = figures[3] = NULL;
+    agents[2].has_figures = agents[3].has_figures = false;
     for (size_t i = 0; i < 2; i++) {
         struct top_steps *steps = put(i, "job", (int64_t)i);
         put_step(steps, 65, 10 * MS);
         put_step(steps, 64, (20 + 20 * i) * MS);
     }
-    samples[1].steps.sampled[0].is_whole = false;
+    agents[1].figures.steps.sampled[0].is_whole = false;
     assert_int_equal(find(), 2);
     assert_int_equal(ranks[0].sampled->number, 64);
     assert_int_equal(ranks[0].delay_ns, 20 * MS);
-    samples[0].steps.sampled[1].is_whole = false;
+    agents[0].figures.steps.sampled[1].is_whole = false;
     assert_int_equal(find(), 2);
     assert_false(ranks[0].is_compared || ranks[1].is_compared);
 }
@@ -257,7 +258,7 @@ static void test_steps_that_are_not_whole(void **state)
 static void test_nobody_is_late(void **state)
 {
     (void)state;
-    figures[2] = figures[3] = NULL;
+    agents[2].has_figures = agents[3].has_figures = false;
     put_step(put(0, "job", 0), 64, 20 * MS);
     put_step(put(1, "job", 1), 64, 20 * MS + MS / 2);
     assert_int_equal(find(), 2);
@@ -269,7 +270,7 @@ static void test_the_time_of_a_step(void **state)
 {
     (void)state;
     struct top_steps *some = put(0, "job", 0), *none = put(1, "job", 1);
-    figures[2] = figures[3] = NULL;
+    agents[2].has_figures = agents[3].has_figures = false;
     some->count = 4;
     some->total_ns = 400 * MS;
     none->last_ns = 70 * MS; /* longer than the interval */

@@ -11,14 +11,15 @@
 
 #define S 1000000000ull
 
-static struct top_sample figures, others;
-static struct top_row rows[40];
+static struct top_agent rows[40];
+static struct top_sample *const figures = &rows[0].figures, *const others = &rows[1].figures;
+static struct top_poll poll;
 static struct top_view view;
 static struct top_screen screen;
 
 static void put_kernel(const char *name, uint64_t count, uint64_t total_ns)
 {
-    struct top_kernel *kernel = &figures.kernels[figures.kernel_count++];
+    struct top_kernel *kernel = &figures->kernels[figures->kernel_count++];
     snprintf(kernel->name, sizeof kernel->name, "%s", name);
     kernel->count = count;
     kernel->total_ns = total_ns;
@@ -27,43 +28,32 @@ static void put_kernel(const char *name, uint64_t count, uint64_t total_ns)
 static int setup(void **state)
 {
     (void)state;
-    memset(&figures, 0, sizeof figures);
-    memset(&others, 0, sizeof others);
-    figures.window_ns = 2 * S;
-    figures.calls = 20000;
-    figures.call_ns = S;
-    figures.waiting_ns = S / 2;
-    figures.launches = 3000;
-    figures.spans = 100;
-    figures.threads_ns = S / 50;
-    figures.device_count = 1;
-    figures.devices[0] = (struct top_device){.id = "GPU-a",
-                                             .name = "NVIDIA H200",
-                                             .index = 3,
-                                             .busy_ns = 3 * S / 2,
-                                             .kernels = 3000,
-                                             .copy_bytes = 4ull << 30,
-                                             .memory_live = 1ull << 30,
-                                             .memory_peak = 3ull << 30};
+    rows[0] = (struct top_agent){.pid = 4242, .program = "train.py", .state = "tracing", .has_figures = true};
+    rows[1] = (struct top_agent){
+        .pid = 4711, .program = "infer", .state = "tracing", .has_figures = true, .lost = 12345};
+    poll = (struct top_poll){.agents = rows, .count = 2};
+    figures->window_ns = 2 * S;
+    figures->calls = 20000;
+    figures->call_ns = S;
+    figures->waiting_ns = S / 2;
+    figures->launches = 3000;
+    figures->spans = 100;
+    figures->threads_ns = S / 50;
+    figures->device_count = 1;
+    figures->devices[0] = (struct top_device){.id = "GPU-a",
+                                              .name = "NVIDIA H200",
+                                              .index = 3,
+                                              .busy_ns = 3 * S / 2,
+                                              .kernels = 3000,
+                                              .copy_bytes = 4ull << 30,
+                                              .memory_live = 1ull << 30,
+                                              .memory_peak = 3ull << 30};
     put_kernel("gemm", 1000, 3 * S / 4);
     put_kernel("add", 2000, S / 4);
-    others.window_ns = 2 * S;
-    others.calls = 4;
-    rows[0] = (struct top_row){.pid = 4242,
-                               .program = "train.py",
-                               .state = "tracing",
-                               .why = "",
-                               .figures = &figures,
-                               .has_figures = true};
-    rows[1] = (struct top_row){.pid = 4711,
-                               .program = "infer",
-                               .state = "tracing",
-                               .why = "",
-                               .figures = &others,
-                               .has_figures = true,
-                               .lost = 12345};
+    others->window_ns = 2 * S;
+    others->calls = 4;
     view = (struct top_view){
-        .rows = rows, .row_count = 2, .interval_ms = 2000, .clock = "11:43:07", .columns = 120, .utf8 = true};
+        .poll = &poll, .interval_ms = 2000, .clock = "11:43:07", .columns = 120, .utf8 = true};
     return 0;
 }
 
@@ -157,7 +147,7 @@ static void test_kernels_in_each_order(void **state)
 /* Two ranks of a job: the second one computes for 30 ms more, for which the other one waits. */
 static void put_ranks(void)
 {
-    struct top_steps *first = &figures.steps, *second = &others.steps;
+    struct top_steps *first = &figures->steps, *second = &others->steps;
     *first = (struct top_steps){.is_there = true,
                                 .job = "job",
                                 .number = 130,
@@ -195,7 +185,7 @@ static void test_ranks(void **state)
     assert_int_equal(late->style, TOP_WARNING);
     top_screen_deinit(&screen);
     view.columns = 120;
-    snprintf(others.steps.kind, sizeof others.steps.kind, "evaluation");
+    snprintf(others->steps.kind, sizeof others->steps.kind, "evaluation");
     top_screen_make(&view, &screen);
     assert_true(has("late  evaluation"));
 }
@@ -212,12 +202,12 @@ static void test_many_ranks(void **state)
     (void)state;
     put_ranks();
     view.lines = 24;
-    view.row_count = 16;
+    poll.count = 16;
     for (size_t i = 2; i < 16; i++) { /* ranks 0 and 1 again */
         rows[i] = rows[i % 2];
         rows[i].pid = 5000 + (long)i;
     }
-    rows[15].figures = &others;
+    rows[15].figures = *others;
     top_screen_make(&view, &screen);
     assert_true(has("      and 7 more")); /* of the ranks; the late one is shown */
     assert_true(screen.count <= 24);
@@ -226,7 +216,7 @@ static void test_many_ranks(void **state)
 static void test_a_low_screen(void **state)
 {
     (void)state;
-    figures.kernel_count = 0;
+    figures->kernel_count = 0;
     for (int i = 0; i < 30; i++) {
         char name[32];
         snprintf(name, sizeof name, "kernel%02d", i);
@@ -248,7 +238,7 @@ static void test_a_low_screen(void **state)
 static void test_every_width_holds(void **state)
 {
     (void)state;
-    rows[0].program = "a program with \xE5\x8F\x8C\xE5\xB9\x85 and \033[31m red \xff";
+    strcpy(rows[0].program, "a program with \xE5\x8F\x8C\xE5\xB9\x85 and \033[31m red \xff");
     for (view.columns = 1; view.columns <= 200; view.columns++) {
         top_screen_make(&view, &screen);
         for (size_t i = 0; i < screen.count; i++) {
@@ -273,7 +263,7 @@ static void test_many_agents_scroll(void **state)
         rows[i] = rows[1];
         rows[i].pid = 1000 + (long)i;
     }
-    view.row_count = 40;
+    poll.count = 40;
     view.lines = 30;
     view.selected = 33;
     top_screen_make(&view, &screen);
@@ -296,13 +286,13 @@ static void test_without_figures_and_without_agents(void **state)
 {
     (void)state;
     rows[0].has_figures = false;
-    rows[0].why = "no sampled request is in flight";
-    view.row_count = 1;
+    strcpy(rows[0].why, "no sampled request is in flight");
+    poll.count = 1;
     top_screen_make(&view, &screen);
     assert_true(has("no sampled request is in flight"));
     assert_false(has("KERNELS"));
     top_screen_deinit(&screen);
-    view.row_count = 0;
+    poll.count = 0;
     top_screen_make(&view, &screen);
     assert_true(has("no agent is running"));
 }
@@ -311,7 +301,7 @@ static void test_without_figures_and_without_agents(void **state)
 static void test_never_busier_than_the_time(void **state)
 {
     (void)state;
-    figures.devices[0].busy_ns = 3 * S;
+    figures->devices[0].busy_ns = 3 * S;
     top_screen_make(&view, &screen);
     assert_non_null(strstr(line_with("GPU 3")->text.data, "████████████████████  100 %"));
 }
