@@ -3,7 +3,6 @@
 #include "agent/operate/run/injection.h"
 #include "agent/operate/run/launch.h"
 #include "cli/args/options.h"
-#include "command/overhead/estimate.h"
 #include "command/overhead/overhead.h"
 #include "analysis/stat/stat_print.h"
 

@@ -8,6 +8,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* --- estimates from repeated measurements --- */
+
+#define ESTIMATE_VALUES_MAX 1000 /* the probabilities below stay exact */
+
+struct estimate {
+    size_t count;
+    double median;
+    /* The exact order-statistic interval of the median: of n values in order the k-th from either end, with
+     * the largest k for which it holds the median with at least 95 %, whatever the distribution. With fewer
+     * than six values there is none: then the range of all. */
+    double low, high;
+    bool is_sure;
+};
+
+/* For 1 to ESTIMATE_VALUES_MAX values, which it sorts. */
+struct estimate estimate_of(double *values, size_t count);
+
+/* --- runs --- */
+
 struct stat_report; /* analysis/stat/base/stat.h, whose struct stat is not the system's */
 
 enum overhead_level {

@@ -1,8 +1,8 @@
 /* Tables of runs: the cost of each level compared to the run without cuspan in the same round. */
-#include "command/overhead/estimate.h"
 #include "command/overhead/overhead.h"
 #include "analysis/stat/base/stat.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* Column 0 of both is the level. */
@@ -53,6 +53,42 @@ STAT_COLUMNS_OF(program_columns, PROGRAM_COLUMNS);
 STAT_COLUMNS_OF(run_columns, RUN_COLUMNS);
 
 #define COST_TEXT_BYTES 64
+#define OUTSIDE_MAX     0.05
+
+/* --- estimates --- */
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The interval excludes this many values at either end; 0: too few values. Fewer than k of n values are below
+ * the median with the probability that fewer than k of n coins show heads. */
+static size_t rank_of_ends(size_t count)
+{
+    double outside = 0, ways = pow(0.5, (double)count); /* n over k, divided by 2^n */
+    size_t rank = 0;
+    for (; rank < count / 2; rank++) {
+        outside += 2 * ways;
+        if (outside > OUTSIDE_MAX)
+            break;
+        ways *= (double)(count - rank) / (double)(rank + 1);
+    }
+    return rank;
+}
+
+struct estimate estimate_of(double *values, size_t count)
+{
+    struct estimate found = {.count = count};
+    qsort(values, count, sizeof *values, compare);
+    size_t rank = rank_of_ends(count);
+    found.median = (values[(count - 1) / 2] + values[count / 2]) / 2;
+    found.is_sure = rank > 0;
+    found.low = values[rank ? rank - 1 : 0];
+    found.high = values[rank ? count - rank : count - 1];
+    return found;
+}
 
 /* --- what the runs of one level say --- */
 

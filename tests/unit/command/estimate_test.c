@@ -1,4 +1,4 @@
-#include "command/overhead/estimate.h"
+#include "command/overhead/overhead.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
