@@ -2,11 +2,67 @@
 
 #include <string.h>
 
-static void print_command_names(FILE *out)
+/* --- for all shells --- */
+
+void completion_print_words(FILE *out, enum completes completes, const char *words)
 {
-    for (size_t i = 0; i < command_count; i++)
+    bool has_names = completes == COMPLETES_COMMAND;
+    for (size_t i = 0; has_names && i < command_count; i++)
         fprintf(out, "%s%s", i ? " " : "", commands[i].name);
+    if (words)
+        fprintf(out, "%s%s", has_names ? " " : "", words);
 }
+
+void completion_print_values(FILE *out, const char *const *texts, enum completes completes, const char *words)
+{
+    const char *text = texts[completes], *place = strstr(text, "%s");
+    fwrite(text, 1, place ? (size_t)(place - text) : strlen(text), out);
+    if (!place)
+        return;
+    completion_print_words(out, completes, words);
+    fputs(place + 2, out);
+}
+
+void completion_print_launchers(FILE *out, const char *separator)
+{
+    bool is_first = true;
+    for (size_t i = 0; i < command_count; i++) {
+        if (!commands[i].is_launcher)
+            continue;
+        fprintf(out, "%s%s", is_first ? "" : separator, commands[i].name);
+        is_first = false;
+    }
+}
+
+void completion_print_launcher_options(FILE *out)
+{
+    for (size_t i = 0; i < command_count; i++) {
+        const struct command_option *o = commands[i].options;
+        for (; commands[i].is_launcher && o && o->name; o++) {
+            if (o->argument && o->id < 256)
+                fprintf(out, " -%c", o->id);
+            if (o->argument)
+                fprintf(out, " --%s", o->name);
+        }
+    }
+}
+
+/* --- bash --- */
+
+#define REPLY(words) "COMPREPLY=($(" words "))"
+#define WORDS        "compgen -W \"%s\" -- \"$cur\""
+#define FILES        "compgen -f -- \"$cur\""
+
+/* Statements that fill COMPREPLY for one argument. */
+static const char *const replies[] = {[COMPLETES_NOTHING] = "COMPREPLY=()",
+                                      [COMPLETES_FILE] = REPLY(FILES),
+                                      [COMPLETES_OUTPUT] = REPLY(FILES),
+                                      [COMPLETES_OUTPUT_FILE] = REPLY(FILES),
+                                      [COMPLETES_PROGRAM] = REPLY("compgen -c -- \"$cur\"; " FILES),
+                                      [COMPLETES_COMMAND] = REPLY(WORDS),
+                                      [COMPLETES_WORDS] = REPLY(WORDS),
+                                      [COMPLETES_SUGGESTIONS] = REPLY(WORDS),
+                                      [COMPLETES_WORD_OR_FILE] = REPLY(WORDS "; " FILES)};
 
 static void print_option_names(FILE *out, const struct command *command)
 {
@@ -16,36 +72,6 @@ static void print_option_names(FILE *out, const struct command *command)
             fprintf(out, "-%c ", o->id);
     }
     fputs("--help", out);
-}
-
-/* The statement that fills COMPREPLY for one argument. */
-static void print_reply(FILE *out, enum completes completes, const char *words)
-{
-    switch (completes) {
-    case COMPLETES_FILE:
-    case COMPLETES_OUTPUT:
-    case COMPLETES_OUTPUT_FILE:
-        fputs("COMPREPLY=($(compgen -f -- \"$cur\"))", out);
-        break;
-    case COMPLETES_PROGRAM:
-        fputs("COMPREPLY=($(compgen -c -- \"$cur\"; compgen -f -- \"$cur\"))", out);
-        break;
-    case COMPLETES_COMMAND:
-        fputs("COMPREPLY=($(compgen -W \"", out);
-        print_command_names(out);
-        fprintf(out, "%s%s\" -- \"$cur\"))", words ? " " : "", words ? words : "");
-        break;
-    case COMPLETES_WORDS:
-    case COMPLETES_SUGGESTIONS:
-        fprintf(out, "COMPREPLY=($(compgen -W \"%s\" -- \"$cur\"))", words);
-        break;
-    case COMPLETES_WORD_OR_FILE:
-        fprintf(out, "COMPREPLY=($(compgen -W \"%s\" -- \"$cur\"; compgen -f -- \"$cur\"))", words);
-        break;
-    case COMPLETES_NOTHING:
-        fputs("COMPREPLY=()", out);
-        break;
-    }
 }
 
 static void print_command_case(FILE *out, const struct command *command)
@@ -58,13 +84,13 @@ static void print_command_case(FILE *out, const struct command *command)
         if (o->id < 256)
             fprintf(out, "-%c|", o->id);
         fprintf(out, "--%s) ", o->name);
-        print_reply(out, o->completes, o->words);
+        completion_print_values(out, replies, o->completes, o->words);
         fputs("; return ;;\n", out);
     }
     fputs("        esac\n        if [[ $cur == -* ]]; then COMPREPLY=($(compgen -W \"", out);
     print_option_names(out, command);
     fputs("\" -- \"$cur\"))\n        else ", out);
-    print_reply(out, command->completes, command->words);
+    completion_print_values(out, replies, command->completes, command->words);
     fputs("; fi ;;\n", out);
 }
 
@@ -72,24 +98,10 @@ static void print_command_case(FILE *out, const struct command *command)
 static void print_program_arguments(FILE *out)
 {
     fputs("    case \"${COMP_WORDS[1]}\" in\n    ", out);
-    bool is_first = true;
-    for (size_t i = 0; i < command_count; i++) {
-        if (commands[i].is_launcher) {
-            fprintf(out, "%s%s", is_first ? "" : "|", commands[i].name);
-            is_first = false;
-        }
-    }
-    fputs(")\n        local i takes=\" ", out);
-    for (size_t i = 0; i < command_count; i++) {
-        for (const struct command_option *o = commands[i].options; commands[i].is_launcher && o && o->name;
-             o++) {
-            if (o->argument)
-                fprintf(out, "--%s ", o->name);
-            if (o->argument && o->id < 256)
-                fprintf(out, "-%c ", o->id);
-        }
-    }
-    fputs("\"\n"
+    completion_print_launchers(out, "|");
+    fputs(")\n        local i takes=\"", out);
+    completion_print_launcher_options(out);
+    fputs(" \"\n"
           "        for ((i = 2; i < COMP_CWORD; i++)); do\n"
           "            case \"${COMP_WORDS[i]}\" in\n"
           "            --) ((i++)); break ;;\n"
@@ -112,7 +124,7 @@ void completion_print_bash(FILE *out)
           "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
           "    if ((COMP_CWORD == 1)); then COMPREPLY=($(compgen -W \"",
           out);
-    print_command_names(out);
+    completion_print_words(out, COMPLETES_COMMAND, NULL);
     fputs("\" -- \"$cur\")); return; fi\n", out);
     print_program_arguments(out);
     fputs("    case \"${COMP_WORDS[1]}\" in\n", out);

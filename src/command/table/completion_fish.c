@@ -14,34 +14,6 @@ static void print_quoted(FILE *out, const char *text)
     fputc('\'', out);
 }
 
-static void print_command_names(FILE *out)
-{
-    for (size_t i = 0; i < command_count; i++)
-        fprintf(out, "%s%s", i ? " " : "", commands[i].name);
-}
-
-static void print_launchers(FILE *out)
-{
-    for (size_t i = 0; i < command_count; i++) {
-        if (commands[i].is_launcher)
-            fprintf(out, " %s", commands[i].name);
-    }
-}
-
-/* The options of launchers whose argument is a word of its own. */
-static void print_options_with_argument(FILE *out)
-{
-    for (size_t i = 0; i < command_count; i++) {
-        const struct command_option *o = commands[i].options;
-        for (; commands[i].is_launcher && o && o->name; o++) {
-            if (o->argument && o->id < 256)
-                fprintf(out, " -%c", o->id);
-            if (o->argument)
-                fprintf(out, " --%s", o->name);
-        }
-    }
-}
-
 /* A launcher's operands belong to the launched program: fish completes them as if it stood alone. */
 static const char functions[] =
     "; or return 1\n"
@@ -82,38 +54,22 @@ static void print_functions(FILE *out)
         "    set -l words (commandline -opc)\n"
         "    set -l takes",
         out);
-    print_options_with_argument(out);
-    fputs("\n    contains -- \"$words[2]\"", out);
-    print_launchers(out);
+    completion_print_launcher_options(out);
+    fputs("\n    contains -- \"$words[2]\" ", out);
+    completion_print_launchers(out, " ");
     fputs(functions, out);
 }
 
-/* The candidates: files, words or none. */
-static void print_values(FILE *out, enum completes completes, const char *words)
-{
-    switch (completes) {
-    case COMPLETES_FILE:
-    case COMPLETES_OUTPUT:
-    case COMPLETES_OUTPUT_FILE:
-        fputs(" -F", out);
-        break;
-    case COMPLETES_COMMAND:
-        fputs(" -a '", out);
-        print_command_names(out);
-        fprintf(out, "%s%s'", words ? " " : "", words ? words : "");
-        break;
-    case COMPLETES_WORDS:
-    case COMPLETES_SUGGESTIONS:
-        fprintf(out, " -a '%s'", words);
-        break;
-    case COMPLETES_WORD_OR_FILE:
-        fprintf(out, " -F -a '%s'", words);
-        break;
-    case COMPLETES_PROGRAM:
-    case COMPLETES_NOTHING:
-        break;
-    }
-}
+/* Files, words or none. */
+static const char *const candidates[] = {[COMPLETES_NOTHING] = "",
+                                         [COMPLETES_FILE] = " -F",
+                                         [COMPLETES_OUTPUT] = " -F",
+                                         [COMPLETES_OUTPUT_FILE] = " -F",
+                                         [COMPLETES_PROGRAM] = "",
+                                         [COMPLETES_COMMAND] = " -a '%s'",
+                                         [COMPLETES_WORDS] = " -a '%s'",
+                                         [COMPLETES_SUGGESTIONS] = " -a '%s'",
+                                         [COMPLETES_WORD_OR_FILE] = " -F -a '%s'"};
 
 static void print_option(FILE *out, const struct command *command, const struct command_option *option)
 {
@@ -122,7 +78,7 @@ static void print_option(FILE *out, const struct command *command, const struct 
         fprintf(out, " -s %c", option->id);
     if (option->argument)
         fputs(command_names_file(option->completes) ? " -r" : " -x", out);
-    print_values(out, option->completes, option->words);
+    completion_print_values(out, candidates, option->completes, option->words);
     fputs(" -d ", out);
     print_quoted(out, option->help);
     fputc('\n', out);
@@ -137,7 +93,7 @@ static void print_command(FILE *out, const struct command *command)
     fputc('\n', out);
     if (command->completes != COMPLETES_NOTHING && !command->is_launcher) {
         fprintf(out, "complete -c cuspan -n '__cuspan_is %s'", command->name);
-        print_values(out, command->completes, command->words);
+        completion_print_values(out, candidates, command->completes, command->words);
         fputc('\n', out);
     }
     for (const struct command_option *o = command->options; o && o->name; o++)
@@ -151,9 +107,9 @@ void completion_print_fish(FILE *out)
     fputs("# fish completion of cuspan; made by: cuspan help --completion fish\n", out);
     print_functions(out);
     fputs("complete -c cuspan -f\n"
-          "complete -c cuspan -n 'contains -- (commandline -opc)[2]",
+          "complete -c cuspan -n 'contains -- (commandline -opc)[2] ",
           out);
-    print_launchers(out);
+    completion_print_launchers(out, " ");
     fputs("' -a '(__cuspan_program)'\n", out);
     for (size_t i = 0; i < command_count; i++)
         print_command(out, &commands[i]);

@@ -14,41 +14,16 @@ static void print_quoted(FILE *out, const char *text, const char *special)
     }
 }
 
-static void print_command_names(FILE *out)
-{
-    for (size_t i = 0; i < command_count; i++)
-        fprintf(out, "%s%s", i ? " " : "", commands[i].name);
-}
-
-/* The action of _arguments that completes one argument. */
-static void print_action(FILE *out, enum completes completes, const char *words)
-{
-    switch (completes) {
-    case COMPLETES_FILE:
-    case COMPLETES_OUTPUT:
-    case COMPLETES_OUTPUT_FILE:
-        fputs("_files", out);
-        break;
-    case COMPLETES_PROGRAM:
-        fputs(" _command_names -e", out);
-        break;
-    case COMPLETES_COMMAND:
-        fputc('(', out);
-        print_command_names(out);
-        fprintf(out, "%s%s)", words ? " " : "", words ? words : "");
-        break;
-    case COMPLETES_WORDS:
-    case COMPLETES_SUGGESTIONS:
-        fprintf(out, "(%s)", words);
-        break;
-    case COMPLETES_WORD_OR_FILE:
-        fprintf(out, "{compadd -- %s; _files}", words);
-        break;
-    case COMPLETES_NOTHING:
-        fputc(' ', out);
-        break;
-    }
-}
+/* Actions of _arguments that complete one argument. */
+static const char *const actions[] = {[COMPLETES_NOTHING] = " ",
+                                      [COMPLETES_FILE] = "_files",
+                                      [COMPLETES_OUTPUT] = "_files",
+                                      [COMPLETES_OUTPUT_FILE] = "_files",
+                                      [COMPLETES_PROGRAM] = " _command_names -e",
+                                      [COMPLETES_COMMAND] = "(%s)",
+                                      [COMPLETES_WORDS] = "(%s)",
+                                      [COMPLETES_SUGGESTIONS] = "(%s)",
+                                      [COMPLETES_WORD_OR_FILE] = "{compadd -- %s; _files}"};
 
 /* '(-o --output)--output=[help]:FILE:action'. _arguments offers an option once, except after a star. */
 static void print_option(FILE *out, const struct command_option *option, bool is_letter)
@@ -69,7 +44,7 @@ static void print_option(FILE *out, const struct command_option *option, bool is
         fputc(':', out);
         print_quoted(out, option->argument, ":\\");
         fputc(':', out);
-        print_action(out, option->completes, option->words);
+        completion_print_values(out, actions, option->completes, option->words);
     }
     fputs("' \\\n", out);
 }
@@ -82,7 +57,7 @@ static void print_operands(FILE *out, const struct command *command)
         fprintf(out, " \\\n            '%s:", command->is_launcher ? "(-)1" : "*");
         print_quoted(out, command->is_launcher ? "program" : command->operands, ":\\");
         fputc(':', out);
-        print_action(out, command->completes, command->words);
+        completion_print_values(out, actions, command->completes, command->words);
         fputc('\'', out);
     }
     if (command->is_launcher)
