@@ -1,7 +1,5 @@
 #include "command/table/command_table.h"
 
-#include "cli/args/help.h"
-
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 #include "command/table/command_table.h"
 
-#include "cli/args/help.h"
 #include "command/table/table_text.h"
 #include "cli/args/options.h"
 

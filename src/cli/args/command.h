@@ -4,6 +4,7 @@
 #include "cli/util/exit_code.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 
 /* Options without a short form. */
 enum option_id {
@@ -125,3 +126,6 @@ struct command {
     const struct command_example *examples;
     const char *related; /* commands for SEE ALSO, separated by spaces; NULL: none */
 };
+
+/* The help of a subcommand (help.c). */
+void help_print_command(FILE *out, const struct command *command);

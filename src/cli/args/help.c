@@ -1,4 +1,4 @@
-#include "cli/args/help.h"
+#include "cli/args/command.h"
 
 #include <string.h>
 

@@ -2,7 +2,6 @@
 
 #include "base/text/sanitize.h"
 #include "base/text/suggest.h"
-#include "cli/args/help.h"
 #include "cli/util/xalloc.h"
 
 #include <errno.h>
@@ -58,19 +57,12 @@ static int complain_unknown(const struct options *options, const char *argument,
     return OPTION_WRONG;
 }
 
-static const struct command_option *find_long(const struct command *command, const char *name, size_t len)
+/* By its long name, or by its letter if `name` is NULL. */
+static const struct command_option *find(const struct command *command, const char *name, size_t len,
+                                         char letter)
 {
     for (const struct command_option *o = command->options; o && o->name; o++) {
-        if (strlen(o->name) == len && strncmp(o->name, name, len) == 0)
-            return o;
-    }
-    return NULL;
-}
-
-static const struct command_option *find_short(const struct command *command, char letter)
-{
-    for (const struct command_option *o = command->options; o && o->name; o++) {
-        if (o->id == letter)
+        if (name ? strlen(o->name) == len && strncmp(o->name, name, len) == 0 : o->id == letter)
             return o;
     }
     return NULL;
@@ -122,7 +114,7 @@ static int take_long(struct options *options, const char *argument)
     const char *name = argument + 2;
     const char *equals = strchr(name, '=');
     size_t len = equals ? (size_t)(equals - name) : strlen(name);
-    const struct command_option *option = find_long(options->command, name, len);
+    const struct command_option *option = find(options->command, name, len, 0);
     if (option)
         return take(options, option, equals ? equals + 1 : NULL);
     if (strcmp(name, "help") == 0) {
@@ -134,7 +126,7 @@ static int take_long(struct options *options, const char *argument)
 
 static int take_short(struct options *options, const char *argument)
 {
-    const struct command_option *option = find_short(options->command, argument[1]);
+    const struct command_option *option = find(options->command, NULL, 0, argument[1]);
     if (option)
         return take(options, option, argument[2] ? argument + 2 : NULL);
     if (strcmp(argument, "-h") == 0) {

@@ -1,6 +1,6 @@
 #include "cli/args/options.h"
 
-#include "cli/args/help.h"
+#include "cli/args/command.h"
 #include "command/table/table_text.h"
 #include "support/cli_trace.h"
 #include "support/stderr_text.h"
