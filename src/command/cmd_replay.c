@@ -1,6 +1,7 @@
 #include "command/table/command_table.h"
 
 #include "agent/operate/run/injection.h"
+#include "base/clock.h"
 #include "agent/operate/run/launch.h"
 #include "cli/util/xalloc.h"
 #include "cli/args/options.h"
@@ -19,8 +20,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#define NS_PER_S 1000000000u
 
 struct replay {
     struct injection injection;
@@ -139,24 +138,16 @@ static bool names_service(void)
     return (name && *name) || (attributes && strstr(attributes, "service.name="));
 }
 
-/* Facts about the recorded program, each as a setting; owned by the caller. NULL: not recorded. */
-static char *recorded_counters(const struct replay *replay)
+/* A fact about the recorded program, as the value of a setting; owned by the caller. NULL: not recorded.
+ * `key` NULL: its hardware counters. */
+static char *recorded(const struct replay *replay, const char *key)
 {
     struct error err;
     void *ask;
-    if (open_library(replay->double_path, "cuspan_replay_counters", &ask, &err) != STATUS_OK)
+    if (open_library(replay->double_path, key ? "cuspan_replay_info" : "cuspan_replay_counters", &ask,
+                     &err) != STATUS_OK)
         return NULL;
-    const char *answer = ((cuspan_replay_counters_fn *)ask)();
-    return answer && *answer ? harmless_name(answer) : NULL;
-}
-
-static char *recorded_info(const struct replay *replay, const char *key)
-{
-    struct error err;
-    void *ask;
-    if (open_library(replay->double_path, "cuspan_replay_info", &ask, &err) != STATUS_OK)
-        return NULL;
-    const char *answer = ((cuspan_replay_info_fn *)ask)(key);
+    const char *answer = key ? ((cuspan_replay_info_fn *)ask)(key) : ((cuspan_replay_counters_fn *)ask)();
     return answer && *answer ? harmless_name(answer) : NULL;
 }
 
@@ -169,10 +160,21 @@ static void set_default(const char *key, const char *value)
     free(set);
 }
 
+/* False: it is not recorded. */
+static bool take_recorded(const struct replay *replay, const char *key, const char *setting)
+{
+    char *value = recorded(replay, key);
+    bool is_there = value != NULL;
+    if (is_there)
+        set_default(setting, value);
+    free(value);
+    return is_there;
+}
+
 /* The trace is the recorded program's, unless the user names another. */
 static void name_program(const struct replay *replay)
 {
-    char *name = recorded_info(replay, RECORDING_INFO_PROGRAM);
+    char *name = recorded(replay, RECORDING_INFO_PROGRAM);
     if (!name)
         return;
     set_default("session.name", name);
@@ -184,12 +186,8 @@ static void name_program(const struct replay *replay)
 /* Recorded hardware counters appear on the spans unchanged. */
 static void take_counters(const struct replay *replay)
 {
-    char *metrics = recorded_counters(replay);
-    if (!metrics)
-        return;
-    set_default("counters.period", "1");
-    set_default("counters.metrics", metrics);
-    free(metrics);
+    if (take_recorded(replay, NULL, "counters.metrics"))
+        set_default("counters.period", "1");
 }
 
 /* Of the launcher of this program, which may run in a job itself: those that agent/resource reads. */
@@ -219,7 +217,7 @@ static void forget_launcher(void)
  * this machine. */
 static void take_host(const struct replay *replay)
 {
-    char *host = recorded_info(replay, RECORDING_INFO_HOST);
+    char *host = recorded(replay, RECORDING_INFO_HOST);
     const char *others = getenv("OTEL_RESOURCE_ATTRIBUTES");
     if (host &&
         host[strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")] == 0) {
@@ -235,13 +233,10 @@ static void take_host(const struct replay *replay)
 /* Stacks of launches and of graph nodes are shown if there are any. */
 static void take_launch_stacks(const struct replay *replay)
 {
-    char *value = recorded_info(replay, RECORDING_INFO_LAUNCH_STACKS);
-    char *detail = recorded_info(replay, RECORDING_INFO_DETAIL);
-    if (value)
-        set_default(RECORDING_INFO_LAUNCH_STACKS, value);
-    if (value && detail && (strcmp(detail, "graph-nodes") == 0 || strcmp(detail, "full") == 0))
+    char *detail = recorded(replay, RECORDING_INFO_DETAIL);
+    bool has_stacks = take_recorded(replay, RECORDING_INFO_LAUNCH_STACKS, RECORDING_INFO_LAUNCH_STACKS);
+    if (has_stacks && detail && (strcmp(detail, "graph-nodes") == 0 || strcmp(detail, "full") == 0))
         set_default("detail", "graph-nodes");
-    free(value);
     free(detail);
 }
 
@@ -255,24 +250,20 @@ static void take_job(const struct replay *replay)
     static const char *const settings[][2] = {{RECORDING_INFO_JOB, "steps.job_id"},
                                               {RECORDING_INFO_STEPS_TRACED, RECORDING_INFO_STEPS_TRACED},
                                               {RECORDING_INFO_STEPS_RATIO, RECORDING_INFO_STEPS_RATIO}};
-    char *traced = recorded_info(replay, RECORDING_INFO_STEPS_TRACED);
+    char *traced = recorded(replay, RECORDING_INFO_STEPS_TRACED);
     if (!traced)
         return; /* an older recording, without any of these */
     free(traced);
     forget_launcher();
     take_host(replay);
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
-        char *value = recorded_info(replay, variables[i][0]);
+        char *value = recorded(replay, variables[i][0]);
         if (value)
             setenv(variables[i][1], value, 1);
         free(value);
     }
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
-        char *value = recorded_info(replay, settings[i][0]);
-        if (value)
-            set_default(settings[i][1], value);
-        free(value);
-    }
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        take_recorded(replay, settings[i][0], settings[i][1]);
 }
 
 /* A file takes all spans, however long that takes on a busy machine. */
@@ -304,7 +295,8 @@ static enum status start_agent(const struct replay *replay, struct error *err)
 static void say_times(const struct replay *replay, const struct replay_result *result)
 {
     char first[32], last[32];
-    time_t from = (time_t)(result->first_ns / NS_PER_S), to = (time_t)(result->last_ns / NS_PER_S) + 1;
+    time_t from = (time_t)(result->first_ns / NS_PER_SECOND),
+           to = (time_t)(result->last_ns / NS_PER_SECOND) + 1;
     struct tm parts;
     bool is_elsewhere =
         replay->injection.has_file || replay->injection.has_console || replay->injection.is_quiet;
