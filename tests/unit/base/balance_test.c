@@ -1,13 +1,9 @@
 /* The sums that show a user whether everything is accounted for. */
 #include "base/accounting/balance.h"
 #include "base/accounting/losses.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static int set_up(void **state)
 {

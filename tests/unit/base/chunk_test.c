@@ -1,12 +1,9 @@
 #include "base/buffers/chunk.h"
 
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "support/test.h"
 
-#include <cmocka.h>
+#include <pthread.h>
+#include <stdio.h>
 
 /* Sanitizers end the process when calloc would fail; this test needs it to fail. */
 #define EXPORTED __attribute__((visibility("default")))

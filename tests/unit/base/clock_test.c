@@ -1,13 +1,10 @@
 #include "base/clock.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
+#include "support/test.h"
+
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* The offset added to CLOCK_REALTIME. The test's clock_gettime replaces libc's. */
 static int64_t step_ns;

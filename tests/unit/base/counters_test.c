@@ -1,13 +1,11 @@
 #include "base/accounting/counters.h"
 
+#include "support/test.h"
+
 #include <ctype.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static int setup(void **state)
 {

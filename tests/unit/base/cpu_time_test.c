@@ -2,14 +2,10 @@
 
 #include "base/clock.h"
 #include "base/process/agent_thread.h"
+#include "support/test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define WORK_NS (20 * NS_PER_MS)
 

@@ -1,11 +1,8 @@
 #include "base/text/json_writer.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
+#include "support/test.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 static void test_commas_between_members_and_elements(void **state)
 {

@@ -1,18 +1,14 @@
 #include "base/process/loader.h"
 
+#include "support/test.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static atomic_bool is_inside, may_leave;
 static atomic_int visited;

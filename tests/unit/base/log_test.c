@@ -3,16 +3,12 @@
 #include "base/limits.h"
 #include "base/log/standard_fd.h"
 #include "support/stderr_text.h"
+#include "support/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <signal.h>
-#include <stdint.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define LAST "cuspan: no more lines will be written by this process\n"
 

@@ -1,13 +1,10 @@
 #include "base/text/protobuf_reader.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
+#include "support/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define READER(text) protobuf_reader_of(text, sizeof(text) - 1)
 

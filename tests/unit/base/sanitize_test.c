@@ -1,12 +1,9 @@
 #include "base/text/sanitize.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "support/test.h"
+
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 static const char *line(const char *from)
 {

@@ -1,12 +1,9 @@
 #include "base/status.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
+#include "support/test.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void test_each_status_has_a_text(void **state)
 {

@@ -1,13 +1,10 @@
 #include "base/trace_context.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include "support/test.h"
+
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define TRACE  "4bf92f3577b34da6a3ce929d0e0e4736"
 #define SPAN   "00f067aa0ba902b7"

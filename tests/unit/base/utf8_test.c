@@ -1,12 +1,9 @@
 #include "base/text/utf8.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
+#include "support/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define FFFD "\xef\xbf\xbd"
 

@@ -4,13 +4,9 @@
 #include "command/table/table_text.h"
 #include "support/cli_trace.h"
 #include "support/stderr_text.h"
+#include "support/test.h"
 
 #include <ctype.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 static struct options options;
 

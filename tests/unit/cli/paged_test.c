@@ -1,11 +1,6 @@
 #include "cli/util/paged.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support/test.h"
 
 struct record {
     uint64_t value;

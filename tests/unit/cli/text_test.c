@@ -1,12 +1,9 @@
 #include "cli/util/text.h"
 
-#include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
+#include "support/test.h"
 
-#include <cmocka.h>
+#include <locale.h>
+#include <stdlib.h>
 
 static void test_durations_have_three_digits_and_a_unit(void **state)
 {

@@ -1,11 +1,8 @@
 #include "command/overhead/overhead.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include "support/test.h"
 
-#include <cmocka.h>
+#include <stdlib.h>
 
 static struct estimate of_first(size_t count)
 {

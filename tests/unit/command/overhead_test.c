@@ -1,14 +1,10 @@
 #include "command/overhead/overhead.h"
 
 #include "analysis/stat/base/stat.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define MS 1000000ull
 

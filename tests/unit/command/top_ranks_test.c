@@ -1,15 +1,11 @@
 #include "command/top/top_ranks.h"
 
 #include "analysis/ranks/ranks.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define MS 1000000ull
 

@@ -1,13 +1,10 @@
 #include "command/top/top_screen.h"
 
+#include "support/test.h"
+
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define S 1000000000ull
 

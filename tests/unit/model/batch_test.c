@@ -1,11 +1,8 @@
 #include "model/batch.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
+#include "support/test.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 static void test_release_gives_back_all_chunks(void **state)
 {

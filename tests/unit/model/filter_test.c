@@ -1,11 +1,8 @@
 #include "model/settings/settings.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
+#include "support/test.h"
 
-#include <cmocka.h>
+#include <stdio.h>
 
 #define LIST(...)                                                                                            \
     {                                                                                                        \

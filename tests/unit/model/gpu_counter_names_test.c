@@ -1,12 +1,7 @@
 /* The unit and kind of a hardware counter's values, derived from its name. */
 #include "model/gpu_counter_names.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support/test.h"
 
 #define HALF_A_SECOND 5e8
 

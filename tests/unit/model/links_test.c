@@ -1,12 +1,9 @@
 #include "model/metrics/links.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
+#include "support/test.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void test_what_pcie_can_do(void **state)
 {

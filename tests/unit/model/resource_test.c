@@ -1,13 +1,10 @@
 #include "model/settings/settings.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "support/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void test_each_type_is_found_again(void **state)
 {

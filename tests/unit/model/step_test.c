@@ -1,14 +1,10 @@
 /* Tests the identity of steps and which ones are sampled. */
 #include "model/step.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "support/test.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define STEPS        (1 << 16)
 #define THRESHOLD(k) ((1ull << STEP_RANDOMNESS_BITS) - (1ull << (STEP_RANDOMNESS_BITS - (k))))

@@ -5,13 +5,9 @@
 #include "model/cuda/activities.h"
 #include "model/cuda/calls.h"
 #include "model/cuda/results.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define CUPTI_12_0 18
 #define CUPTI_12_2 20

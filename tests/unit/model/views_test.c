@@ -2,13 +2,10 @@
 #include "model/metrics/views.h"
 
 #include "model/metrics/histogram.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct streams *streams;
 

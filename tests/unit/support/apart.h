@@ -1,15 +1,11 @@
 /* Tests of global state: each in a process of its own. APART(test) is one in the list of cmocka's tests. */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "support/test.h"
+
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 typedef void (*body_of_test)(void);
 

@@ -7,14 +7,10 @@
 #include "agent/correlate/correlate.h"
 #include "model/cuda/activities.h"
 #include "model/cuda/calls.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SPANS_MAX       512
 #define BASE_NS         1700000000000000000ull /* origin of the times of calls and work */

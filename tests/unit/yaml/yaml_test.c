@@ -1,16 +1,13 @@
 /* Scalars, references to variables, and the tree of a YAML document. */
 #include "yaml/tree.h"
 
+#include "support/test.h"
+
 #include <locale.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* The variables of the specification's table of examples. */
 static const char *variable(const char *name, void *context)

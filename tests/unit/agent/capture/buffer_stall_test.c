@@ -1,10 +1,6 @@
 #include "agent/capture/coexist/buffer_stall.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "support/test.h"
 
 #define ROOM 1000
 #define MANY (ROOM + 1025)

@@ -2,16 +2,13 @@
 
 #include "base/accounting/counters.h"
 #include "base/limits.h"
+#include "support/test.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define BYTES ACTIVITY_BUFFER_BYTES_MIN
 #define COUNT 70 /* more than one word of the bitmap */

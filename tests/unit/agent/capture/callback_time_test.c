@@ -1,15 +1,11 @@
 #include "agent/capture/callbacks/callback_time.h"
 
 #include "base/clock.h"
+#include "support/test.h"
 #include "support/under_qemu.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define CALLS 1000000
 #define TICKS ticks_of_a_call() /* far more than a counter reading, far less than an interruption */

@@ -9,18 +9,14 @@
 #include "agent/abi/params.h"
 #include "agent/capture/threads/threads.h"
 #include "agent/capture/stacks/launch_stacks.h"
+#include "support/test.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* Four large rings and four of 16 KiB. */
 #define RING_BYTES  (32 * 1024)

@@ -8,15 +8,11 @@
 #include "agent/capture/threads/threads.h"
 #include "agent/capture/context/steps.h"
 #include "model/cuda/activities.h"
+#include "support/test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define BUFFER_BYTES 4096
 #define EVENTS_MAX   16

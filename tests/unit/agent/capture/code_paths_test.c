@@ -1,14 +1,11 @@
 /* Paths of source files: what is shown, and which code is the program's own. */
 #include "agent/capture/stacks/code_paths.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "support/test.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static void expect(const char *path, const char *shown, bool is_programs)
 {

@@ -2,14 +2,11 @@
  * m are reductions of different sizes, n to y are gathers, z is a broadcast. */
 #include "agent/capture/nccl/collective_period.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "support/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define STEPS_MAX 100000
 

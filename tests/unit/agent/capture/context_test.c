@@ -7,17 +7,13 @@
 #include "agent/capture/context/lasting_states.h"
 #include "agent/capture/threads/thread_context.h"
 #include "model/span.h"
+#include "support/test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static struct trace_context make_context(uint8_t number, const char *state)
 {

@@ -1,20 +1,16 @@
 #include "agent/capture/cupti/cupti.h"
 #include "agent/capture/cupti/cupti_search.h"
+#include "support/test.h"
 
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <ftw.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static struct cupti cupti;
 static struct error err;

@@ -4,14 +4,9 @@
 #include "agent/abi/layouts.h"
 #include "model/cuda/activities.h"
 #include "support/stderr_text.h"
+#include "support/test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #define RECORDS_MAX 32
 #define UNFINISHED  0x80000000u /* in the kind */

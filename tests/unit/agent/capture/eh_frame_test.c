@@ -1,13 +1,10 @@
 #include "agent/capture/stacks/eh_frame.h"
 
+#include "support/test.h"
+
 #include <link.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #if defined(__aarch64__)
 #define FP      29

@@ -3,16 +3,12 @@
 #include "base/accounting/counters.h"
 #include "base/clock.h"
 #include "agent/capture/callbacks/launch_names.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-
-#include <cmocka.h>
 
 #define PAGE_BYTES 4096
 #define KEPT_NS    1000000000000ull

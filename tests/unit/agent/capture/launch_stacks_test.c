@@ -3,14 +3,10 @@
 #include "agent/capture/stacks/launch_stacks.h"
 
 #include "base/accounting/counters.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SET 2048 /* IDs that differ by a multiple of it share a set of two places */
 

@@ -2,23 +2,19 @@
 
 #include "support/stack_maker.h"
 #include "support/stack_tool.h"
+#include "support/test.h"
 #include "support/under_qemu.h"
 
 #include <alloca.h>
 #include <dlfcn.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <ucontext.h>
-
-#include <cmocka.h>
 
 #define FRAMES_MAX 2048
 

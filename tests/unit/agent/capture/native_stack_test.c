@@ -1,13 +1,10 @@
 #include "agent/capture/threads/native_stack.h"
 
+#include "support/test.h"
+
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
-
-#include <cmocka.h>
 
 #define PAGE_BYTES 4096
 

@@ -1,15 +1,11 @@
 #include "agent/capture/nccl/nccl_calls.h"
 
 #include "model/span.h"
+#include "support/test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct range_attr attrs[NCCL_CALL_ATTRS_MAX];
 static uint32_t attr_count;

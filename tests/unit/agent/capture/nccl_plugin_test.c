@@ -5,14 +5,10 @@
 #include "agent/capture/nccl/nccl_calls.h"
 #include "agent/capture/sleep/mode.h"
 #include "model/span.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 _Atomic uint8_t mode_now;
 static char told[4096];

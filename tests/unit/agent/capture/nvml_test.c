@@ -1,15 +1,12 @@
 /* Tests the NVML queries against a fake library with NVML's name. */
 #include "agent/capture/hardware/nvml.h"
 
+#include "support/test.h"
+
 #include <dlfcn.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 static struct device_links links[HARDWARE_GPUS_MAX];
 

@@ -3,18 +3,15 @@
 #include "base/limits.h"
 #include "model/record.h"
 #include "support/stderr_text.h"
+#include "support/test.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define THREADS 3
 #define NAMES   500

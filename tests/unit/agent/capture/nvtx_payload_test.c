@@ -2,15 +2,11 @@
 
 #include "agent/capture/nvtx/nvtx_names.h"
 #include "model/span.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define DOMAIN 7
 

@@ -8,18 +8,15 @@
 #include "agent/abi/nvtx_abi.h"
 #include "agent/capture/nvtx/nvtx_names.h"
 #include "model/span.h"
+#include "support/test.h"
 
 #include <math.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char told[16384]; /* one line per call */
 static uint32_t depths[100];

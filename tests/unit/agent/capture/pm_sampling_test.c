@@ -6,18 +6,13 @@
 #include "base/accounting/counters.h"
 #include "base/log/log.h"
 #include "agent/capture/hardware/pm_sampler.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define INTERVAL_NS (1 * NS_PER_MS)
 

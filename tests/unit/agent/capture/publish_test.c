@@ -5,22 +5,18 @@
 #include "agent/capture/context/range.h"
 #include "agent/capture/context/sdk_context.h"
 #include "agent/capture/context/thread_ctx_symbol.h"
+#include "support/test.h"
 #include "support/thread_ctx_reader.h"
 #include "support/under_qemu.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* The order of the tests matters: loaded libraries stay, and an SDK ends publishing. */
 

@@ -1,16 +1,14 @@
 /* Finds a Python that is loaded late, and refuses versions and layouts that it does not know. */
 #include "agent/capture/stacks/python_find.h"
 
+#include "support/test.h"
+
 #include <dlfcn.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static struct {
     void *library;

@@ -4,14 +4,11 @@
 #include "agent/capture/stacks/python_frames.h"
 
 #include "base/text/utf8.h"
+#include "support/test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define FRAMES  5
 #define OBJECTS 64

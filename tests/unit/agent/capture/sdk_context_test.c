@@ -2,17 +2,12 @@
 #include "agent/capture/context/sdk_context.h"
 
 #include "agent/capture/threads/threads.h"
+#include "support/test.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 struct record {
     uint8_t trace_id[16], span_id[8], valid, flags;

@@ -1,12 +1,9 @@
 #include "agent/capture/cupti/selection.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
+#include "support/test.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct settings settings;
 

@@ -8,14 +8,10 @@
 #include "agent/capture/sleep/mode.h"
 #include "agent/capture/sleep/sleep_lock.h"
 #include "agent/capture/context/sdk_context.h"
+#include "support/test.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #define THREADS 8
 #define ROUNDS  20000

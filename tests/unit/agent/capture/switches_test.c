@@ -5,18 +5,13 @@
 #include "agent/capture/callbacks/callbacks.h"
 #include "agent/capture/sleep/mode.h"
 #include "model/cuda/activities.h"
+#include "support/test.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static char handle; /* the subscriber's */
 

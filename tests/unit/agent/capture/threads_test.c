@@ -1,19 +1,15 @@
 #include "agent/capture/threads/threads.h"
 
 #include "base/accounting/counters.h"
+#include "support/test.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* Four rings of 32 KiB in the first half, and 8 KiB rings in the second. */
 #define RING_BYTES  (40 * 1024) /* rounded down to a power of two */

@@ -2,15 +2,12 @@
  * next load must work. The linker redirects the allocations of our code and of libyaml here (--wrap). */
 #include "agent/config/config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "support/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static long allocations_left = -1; /* -1: they all work */
 static bool has_failed;

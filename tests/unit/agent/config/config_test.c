@@ -1,16 +1,13 @@
 /* Files, variables and overrides: from their text to the settings or to the error message. */
 #include "agent/config/config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "support/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define VARIABLES_MAX 16
 

@@ -2,16 +2,12 @@
 #include "agent/config/config.h"
 #include "base/text/suggest.h"
 #include "agent/config/table/settings_table.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static struct settings settings;
 static struct config_report report;

@@ -2,14 +2,12 @@
  * that wait for one. */
 #include "cuspan/cuspan.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include "support/test.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define TRACE   "4bf92f3577b34da6a3ce929d0e0e4736"
 #define ANOTHER "0af7651916cd43dd8448eb211c80319c"

@@ -1,15 +1,12 @@
 #include "agent/core/resource/deployment.h"
 
+#include "support/test.h"
+
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #define ID   "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define ID2  "ffffffffffffffff0123456789abcdef0123456789abcdef0123456789abcdef"

@@ -2,17 +2,13 @@
 #include "agent/core/resource/device_links.h"
 
 #include "agent/capture/hardware/nvml.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define GPU    "0000:1b:00.0"
 #define BRIDGE "0000:1a:01.0"

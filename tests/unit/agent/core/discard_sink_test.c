@@ -1,13 +1,7 @@
 #include "agent/core/pipeline/discard_sink.h"
 
 #include "base/accounting/counters.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support/test.h"
 
 static unsigned calls, activities;
 

@@ -2,21 +2,16 @@
 #include "agent/core/pipeline/native_code.h"
 
 #include "agent/capture/stacks/native_frames.h"
+#include "support/test.h"
 
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define ONE_PART 1 /* ns: each call does the least that it can */
 #define RECORDS  20

@@ -5,20 +5,15 @@
 #include "base/clock.h"
 #include "base/accounting/counters.h"
 #include "support/stderr_text.h"
+#include "support/test.h"
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define QUEUE_BYTES (1024 * 1024)
 #define QUEUE_SPANS 262144

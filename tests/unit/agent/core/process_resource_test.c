@@ -3,19 +3,15 @@
 #include "agent/core/resource/process_context.h"
 #include "base/clock.h"
 #include "agent/capture/context/publish.h"
+#include "support/test.h"
 #include "support/under_qemu.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* The order of the tests matters: there is one process, and its SDK starts late. */
 

@@ -3,14 +3,10 @@
 #include "base/accounting/counters.h"
 #include "agent/recording/recording.h"
 #include "support/stderr_text.h"
+#include "support/test.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <sys/resource.h>
-
-#include <cmocka.h>
 
 static char folder[] = "/tmp/cuspan-recorder-test-XXXXXX";
 static char path[128];

@@ -2,14 +2,10 @@
 
 #include "base/accounting/counters.h"
 #include "support/stderr_text.h"
+#include "support/test.h"
 
 #include <cjson/cJSON.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 static char folder[] = "/tmp/cuspan-report-test-XXXXXX";
 static char file[128], path[160];

@@ -2,14 +2,11 @@
 #include "agent/core/metrics/series.h"
 
 #include "model/metrics/histogram.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const struct attr_key key_kernel = ATTR_KEY("cuda.kernel.short_name");
 static const struct attr_key key_device = ATTR_KEY("cuda.device.id");

@@ -2,15 +2,10 @@
 #include "agent/core/resource/training_job.h"
 
 #include "agent/correlate/trace/sampler.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static const char *const *variables; /* name, value, ..., NULL */
 

@@ -1,10 +1,6 @@
 #include "agent/correlate/totals/accounts.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "support/test.h"
 
 static struct accounts *accounts;
 

@@ -1,14 +1,11 @@
 #include "agent/correlate/totals/allocations.h"
 
 #include "base/accounting/counters.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define MIB (1024ull * 1024)
 

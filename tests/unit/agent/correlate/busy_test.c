@@ -1,11 +1,9 @@
 #include "agent/correlate/totals/busy.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include "support/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static struct busy_pool *pool;
 

@@ -2,13 +2,10 @@
 #include "agent/correlate/stacks/code_profile.h"
 
 #include "base/accounting/counters.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct code_stacks *stacks;
 static struct code_profile *profile;

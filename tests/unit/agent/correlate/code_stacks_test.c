@@ -2,14 +2,10 @@
 #include "agent/correlate/stacks/code_stacks.h"
 
 #include "base/accounting/counters.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct code_stacks *stacks;
 static unsigned forgotten;

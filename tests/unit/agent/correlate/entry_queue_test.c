@@ -1,11 +1,8 @@
 #include "agent/correlate/join/entry_queue.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
+#include "support/test.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #define PUSHED_NS 5
 

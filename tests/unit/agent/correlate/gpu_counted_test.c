@@ -1,14 +1,10 @@
 #include "agent/correlate/join/gpu_counted.h"
 
 #include "base/accounting/counters.h"
+#include "support/test.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static char read[] = "dram.read", own[] = "reads=lts__t_sectors_op_read.sum";
 static char busy[] = "dram.utilization", rate[] = "mine=sm__inst_executed.sum.per_second";

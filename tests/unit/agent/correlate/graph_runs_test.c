@@ -1,11 +1,6 @@
 #include "agent/correlate/join/graph_runs.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "support/test.h"
 
 #define GRAPH 3
 

@@ -1,11 +1,8 @@
 #include "agent/correlate/join/graphs.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
+#include "support/test.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 enum { NODE_CREATED = 13, EXEC_CREATED = 18, NODE_CLONED = 20 };
 

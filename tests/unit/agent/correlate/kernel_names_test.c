@@ -1,15 +1,11 @@
 #include "base/limits.h"
 #include "agent/correlate/names/demangle.h"
 #include "agent/correlate/names/kernel_names.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define ARENA (1024 * 1024)
 

@@ -1,12 +1,9 @@
 #include "agent/correlate/trace/named_objects.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
+#include "support/test.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct named_objects table, *const objects = &table;
 

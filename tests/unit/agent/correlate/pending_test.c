@@ -3,13 +3,9 @@
 #include "base/clock.h"
 #include "base/accounting/counters.h"
 #include "model/settings/settings.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
-
-#include <cmocka.h>
 
 #define HOUR (3600 * NS_PER_SECOND)
 

@@ -3,14 +3,11 @@
 #include "base/clock.h"
 #include "base/accounting/counters.h"
 #include "model/metrics/histogram.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define BASE_NS 1700000000000000000ull
 

@@ -1,12 +1,9 @@
 #include "agent/correlate/trace/sampler.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
+#include "support/test.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SECOND 1000000000ull
 

@@ -1,12 +1,9 @@
 #include "agent/correlate/totals/session_overhead.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
+#include "support/test.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct agent_overhead stats;
 static struct session_overhead cost;

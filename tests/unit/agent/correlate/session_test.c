@@ -1,19 +1,14 @@
 #include "agent/correlate/trace/session.h"
 
 #include "base/accounting/counters.h"
+#include "support/test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static struct session session;
 static struct span span;

@@ -1,12 +1,9 @@
 #include "agent/correlate/spans/span_shared.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
+#include "support/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static const struct attr_key key_kind = ATTR_KEY("kind");
 static const struct attr_key key_text = ATTR_KEY("text");

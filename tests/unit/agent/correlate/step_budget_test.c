@@ -2,14 +2,9 @@
 #include "agent/correlate/trace/step_budget.h"
 
 #include "model/collective.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define WORK 5000
 

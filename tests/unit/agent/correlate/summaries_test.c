@@ -1,11 +1,8 @@
 #include "agent/correlate/totals/summaries.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
+#include "support/test.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 static struct summaries *summaries;
 static uint8_t context[24];

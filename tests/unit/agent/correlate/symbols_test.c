@@ -1,19 +1,16 @@
 #include "agent/correlate/stacks/symbols.h"
 
+#include "support/test.h"
+
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define LIMIT (1024 * 1024)
 

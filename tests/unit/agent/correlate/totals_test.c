@@ -1,11 +1,9 @@
 #include "agent/correlate/totals/totals.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include "support/test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #define BASE_NS 1700000000000000000ull
 

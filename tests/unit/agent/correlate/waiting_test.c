@@ -1,12 +1,9 @@
 #include "agent/correlate/join/waiting.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
+#include "support/test.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define SEEN_MAX 64
 

@@ -1,14 +1,10 @@
 #include "agent/encode/encoder.h"
 
 #include "base/accounting/counters.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 enum { POOL_CHUNKS = 32 };
 

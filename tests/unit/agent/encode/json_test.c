@@ -1,13 +1,10 @@
 #include "agent/encode/wire.h"
 
+#include "support/test.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 static const struct wire_limits no_limits = {UINT32_MAX, SPAN_STRING_MAX, 128, 128, 128};
 

@@ -1,16 +1,13 @@
 #include "agent/encode/number.h"
 
+#include "support/test.h"
+
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static uint64_t random_next(void)
 {

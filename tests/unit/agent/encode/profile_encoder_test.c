@@ -3,15 +3,12 @@
 #include "agent/encode/profile_encoder.h"
 
 #include "base/accounting/counters.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define CHUNKS     8
 #define MANY       6000 /* samples, whose names take more than a chunk */

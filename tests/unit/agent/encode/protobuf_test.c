@@ -1,14 +1,11 @@
 #include "agent/encode/wire.h"
 
+#include "support/test.h"
+
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 /* A parser of wire bytes, independent of the encoder: it takes one field after the other and fails on any
  * that is not expected. */

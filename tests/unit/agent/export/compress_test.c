@@ -1,17 +1,13 @@
 #include "agent/export/compress/compress.h"
 
 #include "support/batches.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 #include <zstd.h>
-#include <cmocka.h>
 
 static const struct codec *const codecs[] = {
 #ifdef CUSPAN_ISAL

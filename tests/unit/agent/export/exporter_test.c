@@ -6,18 +6,14 @@
 #include "support/batches.h"
 #include "support/one_exporter.h"
 #include "support/stderr_text.h"
+#include "support/test.h"
 #include "support/under_qemu.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/stat.h>
-#include <cmocka.h>
 
 #define PATIENCE_MS 60000 /* a test that reaches it has failed */
 

@@ -6,16 +6,12 @@
 #include "support/batches.h"
 #include "support/one_exporter.h"
 #include "support/stderr_text.h"
+#include "support/test.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <cmocka.h>
 
 static struct chunk_pool *pool;
 static char folder[64];

@@ -1,14 +1,10 @@
 #include "agent/export/otlp/grpc.h"
 
 #include "base/clock.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 static void test_a_frame_goes_out_and_comes_back(void **state)
 {

@@ -1,13 +1,9 @@
 #include "agent/export/otlp/headers.h"
 
 #include "support/stderr_text.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 static bool has(const char *const *lines, const char *wanted)
 {

@@ -1,13 +1,9 @@
 #include "agent/export/curl_module/json_response.h"
 
 #include "base/clock.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 static struct otlp_response read_fine(const char *text)
 {

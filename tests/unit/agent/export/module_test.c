@@ -3,16 +3,13 @@
  * own. */
 #include "agent/export/otlp/transport.h"
 
+#include "support/test.h"
+
 #include <dlfcn.h>
 #include <link.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 /* A call means that the module was bound to the host's function instead of its own. */
 #define HOSTS_OWN(name)                                                                                      \

@@ -2,15 +2,12 @@
 #include "agent/export/delivery/operations.h"
 
 #include "agent/export/delivery/output.h"
+#include "support/test.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static struct operations *operations;
 static struct streams *streams;

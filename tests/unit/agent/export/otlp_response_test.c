@@ -1,14 +1,10 @@
 #include "agent/export/otlp/otlp_response.h"
 
 #include "base/clock.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 #define BYTES(text) (const uint8_t *)(text), sizeof(text) - 1
 

@@ -1,11 +1,8 @@
 #include "agent/export/otlp/grpc.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "support/test.h"
+
 #include <string.h>
-#include <cmocka.h>
 
 static void expect(const char *from, size_t bytes, const char *decoded)
 {

@@ -1,13 +1,10 @@
 #include "agent/export/otlp/probe.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "support/test.h"
+
 #include <string.h>
 #include <zlib.h>
 #include <zstd.h>
-#include <cmocka.h>
 
 static size_t unpack_gzip(const uint8_t *from, size_t bytes, uint8_t *to, size_t size)
 {

@@ -1,12 +1,7 @@
 #include "agent/export/otlp/retry.h"
 
 #include "base/clock.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "support/test.h"
 
 static void test_pauses_double_up_to_the_longest(void **state)
 {

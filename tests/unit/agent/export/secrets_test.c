@@ -1,12 +1,9 @@
 #include "agent/export/otlp/secrets.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "support/test.h"
+
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 
 static struct secrets of_header(const char *value)
 {

@@ -10,16 +10,13 @@
 #include "support/one_exporter.h"
 #include "support/http_server.h"
 #include "support/stderr_text.h"
+#include "support/test.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <netdb.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -28,7 +25,6 @@
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
-#include <cmocka.h>
 
 #define PATIENCE_MS 60000 /* a test that reaches it has failed */
 #define RETRY_MS    5

@@ -6,13 +6,11 @@
 #include "agent/export/spool/spool_source.h"
 #include "model/batch.h"
 #include "model/settings/settings.h"
+#include "support/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +18,6 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #define RECORDS    5
 #define BODY_BYTES 40

@@ -1,14 +1,10 @@
 #include "agent/export/otlp/verdict.h"
 
 #include "base/clock.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
 
 /* Replaces the module's JSON parser and records its input. */
 static bool read_json(const uint8_t *text, size_t bytes, struct otlp_response *response)

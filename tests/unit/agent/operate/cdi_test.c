@@ -4,21 +4,16 @@
 #include "agent/operate/cdi/cdi_file.h"
 #include "agent/operate/cdi/cdi_scan.h"
 #include "cli/util/xalloc.h"
+#include "support/test.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char folder[] = "/tmp/cdi-test-XXXXXX", path[64];
 static struct error err;

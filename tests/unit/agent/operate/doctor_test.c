@@ -2,15 +2,11 @@
 #include "agent/operate/doctor/collector.h"
 #include "agent/operate/doctor/doctor.h"
 #include "agent/operate/doctor/elf.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 /* --- children --- */
 

@@ -1,13 +1,9 @@
 #include "agent/operate/run/outcome.h"
 
 #include "support/cli_trace.h"
+#include "support/test.h"
 
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #define REPORT                                                                                               \
     "{\"version\":1,\"program\":\"app\",\"pid\":7,\"traces\":[\"" TRACE_A                                    \

@@ -4,21 +4,18 @@
 #include "model/cuda/activities.h"
 #include "model/cuda/calls.h"
 #include "model/gpu_counter_names.h"
+#include "support/test.h"
 
 #include <fcntl.h>
 #include <math.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <zlib.h>
 
 static char path[64];

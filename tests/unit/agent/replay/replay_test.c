@@ -10,21 +10,17 @@
 #include "agent/recording/recording.h"
 
 #include "replay_sample.h"
+#include "support/test.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 /* For the child: cmocka's assertions work only in the parent. */
 #define CHECK(condition)                                                                                     \

@@ -2,15 +2,11 @@
 #include "analysis/stat/sections.h"
 
 #include "support/cli_trace.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define CALL(id, parent, start, attrs)                                                                       \
     SPAN(TRACE_A, id, parent, "cudaLaunchKernel", start, "900000000",                                        \

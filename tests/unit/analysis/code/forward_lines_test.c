@@ -1,14 +1,10 @@
 #include "analysis/code/forward_lines.h"
 
 #include "cli/util/int_map.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 enum { PROCESS = 3, THREAD = 7, OTHER_THREAD = 8 };
 

@@ -1,12 +1,9 @@
 #include "analysis/code/kernel_lines.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdlib.h>
+#include "support/test.h"
 
-#include <cmocka.h>
+#include <stdbool.h>
+#include <stdlib.h>
 
 static void assert_name(const char *symbol, const char *wanted)
 {

@@ -1,13 +1,10 @@
 #include "analysis/code/range_lines.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include "support/test.h"
+
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void assert_text(struct frame_text text, const char *wanted)
 {

@@ -1,17 +1,14 @@
 #include "analysis/code/source_lines.h"
 
+#include "support/test.h"
+
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 static char root[] = "/tmp/source_lines_XXXXXX";
 static char directory[64]; /* below the root; files beside it are forbidden */

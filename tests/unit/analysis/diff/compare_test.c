@@ -1,12 +1,9 @@
 /* The expected figures were computed by hand or by another program (Python), as noted. */
 #include "analysis/diff/compare.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "support/test.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #define LEVEL       0.05
 #define COUNT(list) (sizeof(list) / sizeof *(list))

@@ -5,18 +5,14 @@
 #include "analysis/trace/trace_read.h"
 
 #include "support/cli_trace.h"
+#include "support/test.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #define HOUR_NS     UINT64_C(3600000000000)
 #define TEN_MINUTES (HOUR_NS / 6)

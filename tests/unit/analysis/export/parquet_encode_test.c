@@ -2,12 +2,9 @@
  * encoders. */
 #include "analysis/export/parquet_encode.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
+#include "support/test.h"
 
-#include <cmocka.h>
+#include <stdlib.h>
 
 #define VALUES 5000
 

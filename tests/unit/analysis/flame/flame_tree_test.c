@@ -1,14 +1,11 @@
 #include "analysis/flame/flame_tree.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
+#include "support/test.h"
+
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static uint32_t frame(struct flame_tree *tree, const char *name)
 {

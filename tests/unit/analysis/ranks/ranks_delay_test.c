@@ -2,13 +2,10 @@
  * tests are us. */
 #include "analysis/ranks/ranks.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <string.h>
+#include "support/test.h"
 
-#include <cmocka.h>
+#include <stdbool.h>
+#include <string.h>
 
 #define RANKS 8
 #define LATE  3

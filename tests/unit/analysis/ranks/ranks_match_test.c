@@ -1,12 +1,9 @@
 #include "analysis/ranks/ranks.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <string.h>
+#include "support/test.h"
 
-#include <cmocka.h>
+#include <stdbool.h>
+#include <string.h>
 
 #define STEP 7
 

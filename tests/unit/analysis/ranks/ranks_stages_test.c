@@ -3,13 +3,10 @@
  * reduce a norm. Times in the tests are us. */
 #include "analysis/ranks/ranks.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <string.h>
+#include "support/test.h"
 
-#include <cmocka.h>
+#include <stdbool.h>
+#include <string.h>
 
 #define STAGE 4
 #define RANKS (2 * STAGE)

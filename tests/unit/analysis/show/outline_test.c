@@ -1,14 +1,10 @@
 #include "analysis/show/outline.h"
 
 #include "cli/util/xalloc.h"
+#include "support/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* Adds a span; `parent` is the index of its parent + 1, or 0. IDs are indices + 1. */
 static struct trace_span *add(struct trace *trace, const char *name, size_t parent, uint64_t start,

@@ -1,13 +1,9 @@
 #include "analysis/show/perfetto.h"
 
 #include "support/cli_trace.h"
+#include "support/test.h"
 
 #include <cjson/cJSON.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 static const char sample[] = LINE(
     PROCESS_RESOURCE,

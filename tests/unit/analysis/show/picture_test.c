@@ -4,14 +4,10 @@
 #include "cli/util/terminal.h"
 #include "cli/util/text.h"
 #include "support/cli_trace.h"
+#include "support/test.h"
 
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #define CALL(id, name, start, end, more)                                                                     \
     SPAN(TRACE_A, id, "00000000000000a1", name, start, end,                                                  \

@@ -1,11 +1,8 @@
 #include "analysis/show/scale.h"
 
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "support/test.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #define SPANS_MAX 64
 

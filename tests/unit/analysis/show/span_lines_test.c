@@ -1,13 +1,9 @@
 #include "analysis/show/span_lines.h"
 
 #include "support/cli_trace.h"
+#include "support/test.h"
 
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 static char *write_lines(const char *text)
 {

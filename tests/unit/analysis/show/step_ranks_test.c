@@ -7,13 +7,9 @@
 #include "analysis/show/rank_rows.h"
 
 #include "support/cli_trace.h"
+#include "support/test.h"
 
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #define STEP_NS 100000000ull
 

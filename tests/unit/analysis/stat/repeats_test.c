@@ -1,12 +1,9 @@
 #include "analysis/stat/findings/repeats.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdlib.h>
+#include "support/test.h"
 
-#include <cmocka.h>
+#include <stdbool.h>
+#include <stdlib.h>
 
 #define TOKENS_MAX 600
 

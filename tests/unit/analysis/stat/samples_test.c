@@ -1,12 +1,9 @@
 #include "analysis/stat/base/samples.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdlib.h>
+#include "support/test.h"
 
-#include <cmocka.h>
+#include <stdbool.h>
+#include <stdlib.h>
 
 #define GROUPS 5
 #define VALUES 40000

@@ -1,12 +1,7 @@
 #include "analysis/trace/trace_read.h"
 
 #include "support/cli_trace.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "support/test.h"
 
 static const char two_traces[] =
     LINE(PROCESS_RESOURCE, SPAN(TRACE_A, "00000000000000a1", "", "root", "000000100", "000000900", ""))

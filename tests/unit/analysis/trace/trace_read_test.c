@@ -3,15 +3,11 @@
 #include "analysis/trace/trace_read.h"
 
 #include "support/cli_trace.h"
+#include "support/test.h"
 #include "support/under_qemu.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 #define PAIRS 1000 /* calls, each with a kernel that starts `distance` pairs later */
 
