@@ -7,14 +7,12 @@
 
 static int set_up(void **state)
 {
-    (void)state;
     counters_reset();
     return 0;
 }
 
 static void test_every_loss_has_a_reason_and_an_advice(void **state)
 {
-    (void)state;
     size_t count = 0;
     for (enum counter i = 0; i < COUNTER_COUNT; i++) {
         const struct loss *loss = loss_of(i);
@@ -27,7 +25,6 @@ static void test_every_loss_has_a_reason_and_an_advice(void **state)
 
 static void test_no_counter_stands_on_both_sides(void **state)
 {
-    (void)state;
     for (size_t i = 0; balance_source(i) != COUNTER_COUNT; i++)
         for (size_t j = 0; balance_fate(j) != COUNTER_COUNT; j++)
             assert_int_not_equal(balance_source(i), balance_fate(j));
@@ -38,7 +35,6 @@ static void test_no_counter_stands_on_both_sides(void **state)
 static void test_each_source_is_owed_a_fate(void **state)
 {
     struct balance balance = {.held = 0};
-    (void)state;
     for (size_t i = 0; balance_source(i) != COUNTER_COUNT; i++) {
         counter_add(balance_source(i), 1);
         balance_take(&balance, 0);
@@ -62,7 +58,6 @@ static void test_each_source_is_owed_a_fate(void **state)
 static void test_losses_before_capture_stand_in_no_sum(void **state)
 {
     struct balance balance = {.held = 0};
-    (void)state;
     counter_add(COUNTER_lost_ring_full, 3);
     counter_add(COUNTER_lost_cupti_dropped, 4);
     balance_take(&balance, 0);
@@ -72,7 +67,6 @@ static void test_losses_before_capture_stand_in_no_sum(void **state)
 static void test_each_output_is_owed_every_span(void **state)
 {
     struct balance balance = {.on_way = {0, 2}};
-    (void)state;
     counter_add(COUNTER_spans_created, 7);
     counter_output_delivered(0, 4);
     counter_output_lost(0, COUNTER_lost_refused, 3);
@@ -90,7 +84,6 @@ static void test_each_output_is_owed_every_span(void **state)
 static void test_a_closed_balance_adds_up(void **state)
 {
     struct balance balance;
-    (void)state;
     counter_add(COUNTER_calls_captured, 10);
     counter_add(COUNTER_spans_created, 13);
     counter_output_delivered(0, 5);
@@ -116,7 +109,6 @@ static void test_a_closed_balance_adds_up(void **state)
 /* Sums of spans do not include data points. */
 static void test_points_that_met_no_fate_are_lost_at_the_end(void **state)
 {
-    (void)state;
     struct balance balance;
     counters_reset();
     counter_add(COUNTER_points_made, 10);
@@ -131,7 +123,6 @@ static void test_points_that_met_no_fate_are_lost_at_the_end(void **state)
 
 static void test_samples_that_met_no_fate_are_lost_at_the_end(void **state)
 {
-    (void)state;
     struct balance balance;
     counters_reset();
     counter_add(COUNTER_profile_samples_made, 10);

@@ -21,7 +21,6 @@ const char *__tsan_default_options(void)
 
 static void test_a_pool_gives_as_many_as_it_has(void **state)
 {
-    (void)state;
     struct chunk_pool *pool;
     struct chunk *taken[3];
     assert_int_equal(chunk_pool_create(3, &pool), STATUS_OK);
@@ -45,7 +44,6 @@ static void test_a_pool_gives_as_many_as_it_has(void **state)
 
 static void test_a_taken_chunk_is_empty_and_alone(void **state)
 {
-    (void)state;
     struct chunk_pool *pool;
     assert_int_equal(chunk_pool_create(2, &pool), STATUS_OK);
     struct chunk *chunk = chunk_take(pool);
@@ -63,7 +61,6 @@ static void test_a_taken_chunk_is_empty_and_alone(void **state)
 
 static void test_a_list_goes_back_at_once(void **state)
 {
-    (void)state;
     struct chunk_pool *pool;
     assert_int_equal(chunk_pool_create(4, &pool), STATUS_OK);
     struct chunk *a = chunk_take(pool), *b = chunk_take(pool), *c = chunk_take(pool);
@@ -79,7 +76,6 @@ static void test_a_list_goes_back_at_once(void **state)
 
 static void test_nothing_goes_back(void **state)
 {
-    (void)state;
     struct chunk_pool *pool;
     assert_int_equal(chunk_pool_create(1, &pool), STATUS_OK);
     chunk_give_back(pool, NULL);
@@ -90,7 +86,6 @@ static void test_nothing_goes_back(void **state)
 
 static void test_too_large_a_pool_is_refused(void **state)
 {
-    (void)state;
     struct chunk_pool *pool = NULL;
     assert_int_equal(chunk_pool_create(SIZE_MAX / CHUNK_BYTES, &pool), STATUS_NO_MEMORY);
     assert_int_equal(chunk_pool_create(SIZE_MAX, &pool), STATUS_NO_MEMORY);
@@ -115,7 +110,6 @@ static void *take_and_give(void *context)
 
 static void test_threads_share_a_pool(void **state)
 {
-    (void)state;
     struct chunk_pool *pool;
     pthread_t threads[4];
     assert_int_equal(chunk_pool_create(5, &pool), STATUS_OK);

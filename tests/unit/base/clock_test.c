@@ -45,7 +45,6 @@ static void expect_close(uint64_t a, uint64_t b)
 
 static void test_a_replay_s_clock_takes_the_place(void **state)
 {
-    (void)state;
     clock_source = fake_clock;
     clock_init();
     clock_calibrate();
@@ -59,7 +58,6 @@ static void test_a_replay_s_clock_takes_the_place(void **state)
 
 static void test_now_is_now(void **state)
 {
-    (void)state;
     uint64_t first = clock_read_ns(CLOCK_REALTIME);
     uint64_t now = clock_now_ns();
     assert_in_range(now, first, clock_read_ns(CLOCK_REALTIME));
@@ -69,7 +67,6 @@ static void test_now_is_now(void **state)
 
 static void test_without_a_counter_ticks_are_ns(void **state)
 {
-    (void)state;
     clock_has_counter = false;
     clock_calibrate();
     uint64_t first = clock_read_ns(CLOCK_REALTIME);
@@ -80,7 +77,6 @@ static void test_without_a_counter_ticks_are_ns(void **state)
 
 static void test_ticks_become_the_time_at_which_they_were_taken(void **state)
 {
-    (void)state;
     clock_init();
     if (!clock_has_counter)
         skip(); /* this machine's kernel uses another clock source */
@@ -106,7 +102,6 @@ static void test_a_clock_that_is_set_spoils_nothing(void **state)
 {
     static const int64_t steps_ns[] = {50 * (int64_t)NS_PER_MS, (int64_t)NS_PER_SECOND,
                                        -(int64_t)NS_PER_SECOND};
-    (void)state;
     for (size_t i = 0; i < sizeof steps_ns / sizeof *steps_ns; i++) {
         step_ns = 0;
         clock_init();

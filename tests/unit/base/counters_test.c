@@ -9,14 +9,12 @@
 
 static int setup(void **state)
 {
-    (void)state;
     counters_reset();
     return 0;
 }
 
 static void test_counting(void **state)
 {
-    (void)state;
     counter_add(COUNTER_spans_created, 2);
     counter_add(COUNTER_spans_created, 3);
     assert_int_equal(counter_get(COUNTER_spans_created), 5);
@@ -27,7 +25,6 @@ static void test_counting(void **state)
 
 static void test_the_largest_stays(void **state)
 {
-    (void)state;
     counter_max(COUNTER_clock_skew_max_ns, 10);
     counter_max(COUNTER_clock_skew_max_ns, 7);
     assert_int_equal(counter_get(COUNTER_clock_skew_max_ns), 10);
@@ -37,7 +34,6 @@ static void test_the_largest_stays(void **state)
 
 static void test_only_losses_are_lost(void **state)
 {
-    (void)state;
     uint64_t sum = 0;
     for (enum counter i = 0; i < COUNTER_COUNT; i++) {
         counter_add(i, 1 + i);
@@ -51,7 +47,6 @@ static void test_only_losses_are_lost(void **state)
 
 static void test_outputs_are_counted_apart_and_together(void **state)
 {
-    (void)state;
     counter_output_delivered(0, 5);
     counter_output_delivered(OUTPUTS_MAX - 1, 2);
     counter_output_lost(1, COUNTER_lost_refused, 3);
@@ -72,7 +67,6 @@ static void test_outputs_are_counted_apart_and_together(void **state)
 /* Reports and documents use the names. */
 static void test_each_counter_says_what_it_is(void **state)
 {
-    (void)state;
     assert_string_equal(counter_name(COUNTER_lost_ring_full), "lost_ring_full");
     for (enum counter i = 0; i < COUNTER_COUNT; i++) {
         assert_true(strlen(counter_help(i)) > 0);
@@ -95,7 +89,6 @@ static void *count(void *unused)
 
 static void test_threads_lose_no_count(void **state)
 {
-    (void)state;
     pthread_t threads[4];
     for (int i = 0; i < 4; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, count, NULL), 0);

@@ -24,7 +24,6 @@ static void *work(void *which)
 
 static int setup(void **state)
 {
-    (void)state;
     cpu_time_forget();
     before_ns = clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
     return pthread_barrier_init(&barrier, NULL, 2);
@@ -41,7 +40,6 @@ static void test_while_it_runs_and_after_its_end(void **state)
 {
     pthread_t thread;
     enum own_work which = OWN_SENDER;
-    (void)state;
     assert_int_equal(agent_thread_start(&thread, 0, work, &which), 0);
     pthread_barrier_wait(&barrier);
     check(OWN_SENDER, WORK_NS);
@@ -56,7 +54,6 @@ static void test_while_it_runs_and_after_its_end(void **state)
 static void test_threads_of_one_kind_add_up(void **state)
 {
     enum own_work which = OWN_PIPELINE;
-    (void)state;
     for (int i = 0; i < 3; i++) {
         pthread_t thread;
         assert_int_equal(agent_thread_start(&thread, 0, work, &which), 0);
@@ -77,7 +74,6 @@ static void test_many_threads_one_after_the_other(void **state)
 {
     enum own_work which = OWN_CONTROL;
     pthread_t thread;
-    (void)state;
     for (int i = 0; i < 100; i++) {
         assert_int_equal(agent_thread_start(&thread, 0, end_at_once, NULL), 0);
         pthread_join(thread, NULL);

@@ -19,7 +19,6 @@ static char path[128], target[128];
 
 static int begin(void **state)
 {
-    (void)state;
     strcpy(folder + strlen(folder) - 6, "XXXXXX");
     if (!mkdtemp(folder))
         return 1;
@@ -30,7 +29,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     unlink(path);
     unlink(target);
     return rmdir(folder);
@@ -76,7 +74,6 @@ static const char *append(void)
 
 static void test_a_new_file_is_ours_alone(void **state)
 {
-    (void)state;
     umask(0);
     assert_null(append());
     assert_int_equal(mode_of(path), 0600);
@@ -87,7 +84,6 @@ static void test_a_new_file_is_ours_alone(void **state)
 
 static void test_a_link_of_ones_own_is_followed(void **state)
 {
-    (void)state;
     write_file(target, "some");
     assert_int_equal(symlink(target, path), 0);
     assert_null(append());
@@ -96,7 +92,6 @@ static void test_a_link_of_ones_own_is_followed(void **state)
 
 static void test_what_the_kernel_refuses_it_says(void **state)
 {
-    (void)state;
     assert_int_equal(symlink(path, path), 0);
     assert_string_equal(append(), "");
     assert_int_equal(errno, ELOOP);
@@ -108,7 +103,6 @@ static void test_what_the_kernel_refuses_it_says(void **state)
 
 static void test_another_users_link_is_not_followed(void **state)
 {
-    (void)state;
     if (geteuid() != 0)
         skip();
     write_file(target, "some");
@@ -127,7 +121,6 @@ static void test_another_users_link_is_not_followed(void **state)
 
 static void test_another_users_file_is_not_filled(void **state)
 {
-    (void)state;
     if (geteuid() != 0)
         skip();
     write_file(path, "some");
@@ -143,7 +136,6 @@ static void test_another_users_file_is_not_filled(void **state)
 
 static void test_a_second_name_in_a_folder_of_all_is_refused(void **state)
 {
-    (void)state;
     write_file(target, "some");
     assert_int_equal(link(target, path), 0);
     assert_null(append());
@@ -154,7 +146,6 @@ static void test_a_second_name_in_a_folder_of_all_is_refused(void **state)
 
 static void test_a_created_file_takes_the_place_of_what_was_there(void **state)
 {
-    (void)state;
     write_file(target, "some");
     for (int is_link = 0; is_link < 2; is_link++) {
         unlink(path);
@@ -179,7 +170,6 @@ static void test_a_created_file_takes_the_place_of_what_was_there(void **state)
 static void test_a_small_file_is_read_and_ended(void **state)
 {
     char text[8] = "before";
-    (void)state;
     assert_int_equal(prctl(PR_SET_NAME, "files_test"), 0); /* valgrind changes it */
     assert_int_equal(files_read_small("/proc/self/comm", text, sizeof text), 7);
     assert_string_equal(text, "files_t");
@@ -191,7 +181,6 @@ static void test_a_small_file_is_read_and_ended(void **state)
 static void test_names_with_process_ids(void **state)
 {
     char name[128], first[160], second[160], third[160], temporary[160], expected[160];
-    (void)state;
     char own[] = "/tmp/files-test-XXXXXX";
     assert_non_null(mkdtemp(own));
     snprintf(name, sizeof name, "%s/report", own);
@@ -225,7 +214,6 @@ static void test_everything_is_written(void **state)
 {
     static char sent[1 << 20], got[sizeof sent];
     int ends[2];
-    (void)state;
     for (size_t i = 0; i < sizeof sent; i++)
         sent[i] = (char)(i * 7);
     assert_int_equal(pipe(ends), 0);

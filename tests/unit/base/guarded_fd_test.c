@@ -17,13 +17,11 @@ static char folder[] = "/tmp/guarded-fd-test-XXXXXX";
 
 static int begin(void **state)
 {
-    (void)state;
     return mkdtemp(folder) ? 0 : 1;
 }
 
 static int end(void **state)
 {
-    (void)state;
     return rmdir(folder);
 }
 
@@ -40,7 +38,6 @@ static int temporary_file(void)
 
 static void test_it_is_ours_until_closed(void **state)
 {
-    (void)state;
     struct guarded_fd fd = guarded_fd_of(temporary_file());
     int number = fd.number;
     assert_true(guarded_fd_is_ours(&fd));
@@ -52,7 +49,6 @@ static void test_it_is_ours_until_closed(void **state)
 
 static void test_no_file(void **state)
 {
-    (void)state;
     struct guarded_fd fd = guarded_fd_of(-1);
     assert_int_equal(fd.number, -1);
     assert_false(guarded_fd_is_ours(&fd));
@@ -73,7 +69,6 @@ static void expect_that_it_stays_open(struct guarded_fd fd, int other)
 
 static void test_a_file_of_the_host_stays_open(void **state)
 {
-    (void)state;
     expect_that_it_stays_open(guarded_fd_of(temporary_file()), temporary_file());
 }
 
@@ -90,7 +85,6 @@ static struct guarded_fd with_the_inode_of(int other)
 
 static void test_a_folder_with_the_inode_of_ours_stays_open(void **state)
 {
-    (void)state;
     int other = open(folder, O_RDONLY | O_DIRECTORY);
     struct guarded_fd fd = with_the_inode_of(other);
     fd.birth_ns = 0; /* as on a file system that does not know it */
@@ -99,7 +93,6 @@ static void test_a_folder_with_the_inode_of_ours_stays_open(void **state)
 
 static void test_a_later_file_with_the_inode_of_ours_stays_open(void **state)
 {
-    (void)state;
     int other = temporary_file();
     struct guarded_fd fd = with_the_inode_of(other);
     if (guarded_fd_of(other).birth_ns == 0) {
@@ -115,7 +108,6 @@ static void test_a_later_file_with_the_inode_of_ours_stays_open(void **state)
 /* A sandbox that the host enters later refuses the question. */
 static void test_an_unknown_birth_is_not_compared(void **state)
 {
-    (void)state;
     struct guarded_fd fd = guarded_fd_of(temporary_file());
     fd.birth_ns = 0;
     assert_true(guarded_fd_is_ours(&fd));
@@ -126,7 +118,6 @@ static void test_new_descriptors_are_high(void **state)
 {
     int saved[3], ends[2];
     struct rlimit limit, three, hundred;
-    (void)state;
     for (int i = 0; i < 3; i++)
         saved[i] = fcntl(i, F_DUPFD, 10);
     close(0);
@@ -172,7 +163,6 @@ static void test_signals_of_our_writes_do_not_reach_the_host(void **state)
     struct rlimit limit, none;
     struct write_signals signals;
     int ends[2], file = temporary_file();
-    (void)state;
     signal(SIGXFSZ, count);
     signal(SIGPIPE, count);
     getrlimit(RLIMIT_FSIZE, &limit);

@@ -6,7 +6,6 @@
 
 static void test_commas_between_members_and_elements(void **state)
 {
-    (void)state;
     char text[200];
     FILE *file = fmemopen(text, sizeof text, "w");
     struct json_writer writer = JSON_WRITER(file);
@@ -30,7 +29,6 @@ static void test_commas_between_members_and_elements(void **state)
 
 static void test_text_is_escaped(void **state)
 {
-    (void)state;
     char text[100];
     FILE *file = fmemopen(text, sizeof text, "w");
     struct json_writer writer = JSON_WRITER(file);

@@ -65,7 +65,6 @@ static void expect_child(pid_t child)
 
 static void test_a_visit(void **state)
 {
-    (void)state;
     atomic_store(&visited, 0);
     assert_true(loader_visit(count, NULL));
     assert_true(atomic_load(&visited) > 1);
@@ -75,7 +74,6 @@ static void test_a_visit(void **state)
  * releases. */
 static void test_a_fork_during_a_visit(void **state)
 {
-    (void)state;
     for (int i = 0; i < 5; i++) {
         pthread_t thread;
         atomic_store(&may_leave, false);
@@ -93,7 +91,6 @@ static void test_a_fork_during_a_visit(void **state)
 /* No longer than the limit. */
 static void test_a_fork_during_an_endless_visit(void **state)
 {
-    (void)state;
     pthread_t thread;
     atomic_store(&may_leave, false);
     assert_int_equal(pthread_create(&thread, NULL, visit_slowly, (void *)(intptr_t)10000), 0);
@@ -121,7 +118,6 @@ static void *visit_always(void *unused)
 
 static void test_forks_and_visits(void **state)
 {
-    (void)state;
     pthread_t threads[2];
     for (int i = 0; i < 2; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, visit_always, NULL), 0);

@@ -14,7 +14,6 @@
 
 static void test_levels_and_prefixes(void **state)
 {
-    (void)state;
     stderr_begin();
     log_set_level(LOG_WARN);
     log_error("e %d", 1);
@@ -40,7 +39,6 @@ static void lose(int number)
 
 static void test_a_statement_logs_once(void **state)
 {
-    (void)state;
     stderr_begin();
     log_set_level(LOG_WARN);
     for (int i = 1; i <= 3; i++)
@@ -53,7 +51,6 @@ static void test_a_statement_logs_once(void **state)
 
 static void test_errno_stays(void **state)
 {
-    (void)state;
     int closed = dup(STDERR_FILENO);
     close(STDERR_FILENO); /* the write fails with EBADF */
     errno = ENOENT;
@@ -83,7 +80,6 @@ static void stderr_comes_back(void)
 /* A daemon replaces its standard error, and what replaces it is not ours. */
 static void test_nothing_is_written_into_a_file_of_the_host(void **state)
 {
-    (void)state;
     char path[] = "/tmp/log-test-XXXXXX", text[16];
     int file = mkstemp(path);
     assert_true(file > 2);
@@ -109,7 +105,6 @@ static void test_nobody_dies_of_a_broken_pipe(void **state)
 {
     int ends[2];
     sigset_t pending;
-    (void)state;
     assert_int_equal(pipe(ends), 0);
     close(ends[0]);
     log_set_level(LOG_WARN);
@@ -126,7 +121,6 @@ static void test_nobody_waits_for_a_full_pipe(void **state)
 {
     int ends[2];
     char byte;
-    (void)state;
     assert_int_equal(pipe(ends), 0);
     fcntl(ends[1], F_SETFL, O_NONBLOCK);
     while (write(ends[1], "x", 1) == 1) {
@@ -146,7 +140,6 @@ static void test_nobody_waits_for_a_full_pipe(void **state)
 
 static void test_a_long_line_is_cut_and_still_a_line(void **state)
 {
-    (void)state;
     char long_text[2 * LOG_LINE_BYTES_MAX];
     memset(long_text, 'a', sizeof long_text - 1);
     long_text[sizeof long_text - 1] = 0;
@@ -164,7 +157,6 @@ static void test_a_long_line_is_cut_and_still_a_line(void **state)
 /* Must be last: it exhausts the process's limit of lines. */
 static void test_a_host_s_log_is_not_filled(void **state)
 {
-    (void)state;
     stderr_begin();
     log_set_level(LOG_WARN);
     for (int i = 0; i < 2 * LOG_LINES_MAX; i++)

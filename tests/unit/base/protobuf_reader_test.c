@@ -34,7 +34,6 @@ static void test_fields_of_each_type(void **state)
                                            "\x25\4\3\2\1"
                                            "\xfa\x7f\0");
     struct protobuf_field field;
-    (void)state;
     assert_true(protobuf_next(&reader, &field));
     assert_true(protobuf_is(&field, 1, PROTOBUF_VARINT));
     assert_int_equal(field.value, 150);
@@ -61,7 +60,6 @@ static void test_the_largest_numbers(void **state)
     struct protobuf_reader reader = READER("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
                                            "\xf8\xff\xff\xff\x7f\x01");
     struct protobuf_field field;
-    (void)state;
     assert_true(protobuf_next(&reader, &field));
     assert_true(field.value == UINT64_MAX);
     assert_true(protobuf_next(&reader, &field));
@@ -71,7 +69,6 @@ static void test_the_largest_numbers(void **state)
 static void test_an_empty_message(void **state)
 {
     bool is_bad;
-    (void)state;
     assert_int_equal(fields_of(protobuf_reader_of(NULL, 0), &is_bad), 0);
     assert_false(is_bad);
 }
@@ -82,7 +79,6 @@ static void test_messages_inside(void **state)
                                            "\x08\1"),
                            inner;
     struct protobuf_field field;
-    (void)state;
     assert_true(protobuf_next(&reader, &field));
     inner = protobuf_message(&field);
     assert_true(protobuf_next(&inner, &field));
@@ -96,7 +92,6 @@ static void test_messages_inside(void **state)
 
 static void test_bad_messages(void **state)
 {
-    (void)state;
     EXPECT_BAD("\x80", 0); /* the tag ends early */
     EXPECT_BAD("\x08", 0); /* and a number */
     EXPECT_BAD("\x08\xff", 0);
@@ -117,7 +112,6 @@ static void test_the_beginning_of_a_message(void **state)
                                            "abc"),
                            inner;
     struct protobuf_field field;
-    (void)state;
     reader.is_cut = true;
     assert_true(protobuf_next(&reader, &field));
     assert_int_equal(field.length, 5);
@@ -133,7 +127,6 @@ static void test_groups_are_skipped(void **state)
 {
     char deep[2 * 65 + 1];
     bool is_bad;
-    (void)state;
     assert_int_equal(fields_of(READER("\x0b\x08\1\x13\x14\x0c"
                                       "\x08\1"),
                                &is_bad),

@@ -22,7 +22,6 @@ static uint8_t *memory;
 
 static int setup(void **state)
 {
-    (void)state;
     memory = aligned_alloc(64, RING_BYTES_MIN);
     memset(memory, 0xa5, RING_BYTES_MIN);
     ring_init(&ring, memory, RING_BYTES_MIN);
@@ -31,7 +30,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     free(memory);
     return 0;
 }
@@ -66,14 +64,12 @@ static void expect_next(uint32_t bytes, uint64_t value)
 
 static void test_an_empty_ring_gives_nothing(void **state)
 {
-    (void)state;
     assert_null(peek());
     assert_int_equal(ring_used(&ring), 0);
 }
 
 static void test_records_come_in_order(void **state)
 {
-    (void)state;
     assert_true(put(40, 1));
     assert_true(put(64, 2));
     assert_int_equal(ring_used(&ring), 104);
@@ -85,7 +81,6 @@ static void test_records_come_in_order(void **state)
 
 static void test_nothing_is_seen_before_the_commit(void **state)
 {
-    (void)state;
     struct record *record = ring_reserve(&ring, 64);
     *record = (struct record){64, TYPE};
     assert_null(peek());
@@ -98,7 +93,6 @@ static void test_nothing_is_seen_before_the_commit(void **state)
 
 static void test_a_commit_may_be_shorter_than_the_reservation(void **state)
 {
-    (void)state;
     struct record *record = ring_reserve(&ring, CALL_RECORD_BYTES);
     *record = (struct record){16, TYPE};
     record->words[0] = 3;
@@ -110,7 +104,6 @@ static void test_a_commit_may_be_shorter_than_the_reservation(void **state)
 
 static void test_a_full_ring_refuses_until_room_is_given_back(void **state)
 {
-    (void)state;
     uint64_t count = 0;
     while (put(512, count))
         count++;
@@ -126,7 +119,6 @@ static void test_a_full_ring_refuses_until_room_is_given_back(void **state)
 
 static void test_a_record_never_crosses_the_end(void **state)
 {
-    (void)state;
     for (int i = 0; i < 7; i++)
         assert_true(put(1024, 1));
     assert_true(put(1016, 2)); /* 8 bytes are left: the smallest gap */
@@ -144,7 +136,6 @@ static void test_a_record_never_crosses_the_end(void **state)
 
 static void test_the_gap_counts_as_used(void **state)
 {
-    (void)state;
     for (int i = 0; i < 15; i++)
         assert_true(put(520, 1));
     expect_next(520, 1); /* 392 at the end, 520 at the beginning: 528 fit in neither */
@@ -159,7 +150,6 @@ static void test_the_gap_counts_as_used(void **state)
 
 static void test_peek_stops_at_its_bound(void **state)
 {
-    (void)state;
     assert_true(put(40, 1));
     uint64_t end = ring_published(&ring);
     assert_true(put(40, 2));
@@ -193,7 +183,6 @@ static void *produce(void *unused)
 
 static void test_producer_and_consumer_agree(void **state)
 {
-    (void)state;
     pthread_t producer;
     uint32_t random = 1, wrong = 0;
     assert_int_equal(pthread_create(&producer, NULL, produce, NULL), 0);

@@ -7,7 +7,6 @@
 
 static void test_each_status_has_a_text(void **state)
 {
-    (void)state;
     for (int i = STATUS_OK; i <= STATUS_END; i++) {
         assert_true(strlen(status_text((enum status)i)) > 0);
         assert_string_not_equal(status_text((enum status)i), "unknown status");
@@ -19,7 +18,6 @@ static void test_each_status_has_a_text(void **state)
 
 static void test_an_error_keeps_status_and_text(void **state)
 {
-    (void)state;
     struct error err;
     assert_int_equal(error_set(&err, STATUS_INVALID, "line %d: %s", 3, "wrong"), STATUS_INVALID);
     assert_string_equal(err.text, "line 3: wrong");
@@ -30,7 +28,6 @@ static void test_an_error_keeps_status_and_text(void **state)
 
 static void test_a_long_text_is_cut(void **state)
 {
-    (void)state;
     struct {
         struct error err;
         char behind;

@@ -14,7 +14,6 @@ static struct trace_context context;
 
 static void test_a_valid_parent_is_taken(void **state)
 {
-    (void)state;
     static const uint8_t trace[16] = {0x4b, 0xf9, 0x2f, 0x35, 0x77, 0xb3, 0x4d, 0xa6,
                                       0xa3, 0xce, 0x92, 0x9d, 0x0e, 0x0e, 0x47, 0x36};
     static const uint8_t span[8] = {0x00, 0xf0, 0x67, 0xaa, 0x0b, 0xa9, 0x02, 0xb7};
@@ -27,7 +26,6 @@ static void test_a_valid_parent_is_taken(void **state)
 
 static void test_unknown_flags_become_zero(void **state)
 {
-    (void)state;
     assert_true(trace_context_parse("00-" TRACE "-" SPAN "-ff", NULL, &context));
     assert_int_equal(context.flags, TRACE_FLAG_SAMPLED | TRACE_FLAG_RANDOM);
     assert_true(trace_context_parse("00-" TRACE "-" SPAN "-fc", NULL, &context));
@@ -37,7 +35,6 @@ static void test_unknown_flags_become_zero(void **state)
 
 static void test_a_later_version_may_go_on(void **state)
 {
-    (void)state;
     assert_true(trace_context_parse("01-" TRACE "-" SPAN "-01", NULL, &context));
     assert_true(trace_context_parse("cc-" TRACE "-" SPAN "-01-what-the-future-brings", NULL, &context));
     assert_false(trace_context_parse("cc-" TRACE "-" SPAN "-01.what-the-future-brings", NULL, &context));
@@ -45,7 +42,6 @@ static void test_a_later_version_may_go_on(void **state)
 
 static void test_what_is_invalid_counts_for_nothing(void **state)
 {
-    (void)state;
     static const char *const invalid[] = {
         "",
         "00",
@@ -85,7 +81,6 @@ static void expect_state(const char *text, const char *want)
 
 static void test_a_bad_tracestate_is_left_out_alone(void **state)
 {
-    (void)state;
     char text[TRACE_STATE_MAX + 8] = "k=";
     expect_state("", "");
     expect_state("novalue", "");
@@ -105,7 +100,6 @@ static void test_a_bad_tracestate_is_left_out_alone(void **state)
 
 static void test_tracestate_has_at_most_32_members(void **state)
 {
-    (void)state;
     char text[512] = "a0=1";
     for (int i = 1; i < 32; i++)
         sprintf(text + strlen(text), ",a%d=1", i);
@@ -117,7 +111,6 @@ static void test_tracestate_has_at_most_32_members(void **state)
 /* The values of W3C's own tests (github.com/w3c/trace-context, test/test.py). */
 static void test_w3c_s_traceparents(void **state)
 {
-    (void)state;
     static const char *const valid[] = {
         "00-12345678901234567890123456789012-1234567890123456-01",
         "cc-12345678901234567890123456789012-1234567890123456-01",
@@ -171,7 +164,6 @@ static void test_w3c_s_traceparents(void **state)
 
 static void test_w3c_s_tracestates(void **state)
 {
-    (void)state;
     static const char *const good[] = {
         "foo=1,bar=2",
         EVERY_KEY_CHARACTER "=" EVERY_VALUE_CHARACTER,
@@ -199,7 +191,6 @@ static void test_w3c_s_tracestates(void **state)
 
 static void test_keys_have_their_lengths(void **state)
 {
-    (void)state;
     char text[300];
     for (int length = 256; length <= 257; length++) {
         memset(text, 'k', (size_t)length);
@@ -221,7 +212,6 @@ static void test_keys_have_their_lengths(void **state)
 
 static void test_members_are_taken_apart(void **state)
 {
-    (void)state;
     const char *at = " ,a=1 ,\tb@c=2=3, d";
     struct trace_state_member member;
     assert_true(trace_state_next(&at, &member));
@@ -240,7 +230,6 @@ static void test_members_are_taken_apart(void **state)
 
 static void test_formatting_gives_back_what_was_parsed(void **state)
 {
-    (void)state;
     char text[TRACEPARENT_BYTES + 1];
     assert_true(trace_context_parse(PARENT, NULL, &context));
     trace_context_format(&context, text);
@@ -249,7 +238,6 @@ static void test_formatting_gives_back_what_was_parsed(void **state)
 
 static void test_hex(void **state)
 {
-    (void)state;
     char text[7];
     hex_format((const uint8_t[]){0x00, 0xaf, 0xff}, 3, text);
     assert_string_equal(text, "00afff");

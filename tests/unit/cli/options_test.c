@@ -57,7 +57,6 @@ static void test_empty_arguments(void **state)
     char *lines[][4] = {{"show", "--trace", "", NULL}, {"show", "--trace=", NULL}, {"show", "", NULL}};
     const char *const texts[] = {"the argument of --trace is empty", "the argument of --trace is empty",
                                  "an argument is empty"};
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         begin("show", lines[i]);
         stderr_begin();

@@ -11,7 +11,6 @@ static void an_empty_list_has_no_records(void **state)
 {
     struct paged list = {0};
     size_t number = 0;
-    (void)state;
     assert_null(paged_find(&list, 0, sizeof(struct record)));
     assert_null(paged_find(&list, SIZE_MAX, sizeof(struct record)));
     assert_null(paged_next(&list, &number, sizeof(struct record)));
@@ -22,7 +21,6 @@ static void records_start_zeroed_and_never_move(void **state)
 {
     struct paged list = {0};
     struct record *records[1000];
-    (void)state;
     for (size_t i = 0; i < 1000; i++) {
         records[i] = paged_at(&list, 7 * i, sizeof(struct record));
         assert_int_equal(records[i]->value, 0);
@@ -42,7 +40,6 @@ static void only_pages_that_were_written_to_have_records(void **state)
     struct paged list = {0};
     struct record *record;
     size_t seen = 0, written = 0, last = 0;
-    (void)state;
     for (size_t i = 3; i-- > 0;) /* in any order */
         ((struct record *)paged_at(&list, numbers[i], sizeof *record))->value = numbers[i];
     for (size_t i = 0; (record = paged_next(&list, &i, sizeof *record)); i++) {

@@ -124,7 +124,6 @@ static void test_overlong_and_truncated_sequences_are_replaced(void **state)
 static void test_the_end_of_a_file(void **state)
 {
     FILE *file = tmpfile();
-    (void)state;
     assert_int_equal(fwrite("first\0last", 1, 10, file), 10);
     char *whole = text_read_end(file, 100), *end = text_read_end(file, 5);
     assert_string_equal(whole, "first?last");

@@ -19,7 +19,6 @@ static void test_ranks_of_the_interval(void **state)
         size_t count, low, high;
     } known[] = {{6, 1, 6},   {7, 1, 7},   {8, 1, 8},   {9, 2, 8},    {10, 2, 9},   {12, 3, 10},
                  {15, 4, 12}, {20, 6, 15}, {25, 8, 18}, {30, 10, 21}, {50, 18, 33}, {100, 40, 61}};
-    (void)state;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         struct estimate found = of_first(known[i].count);
         assert_true(found.is_sure);
@@ -30,7 +29,6 @@ static void test_ranks_of_the_interval(void **state)
 
 static void test_too_few_values_have_a_range(void **state)
 {
-    (void)state;
     for (size_t count = 1; count < 6; count++) {
         struct estimate found = of_first(count);
         assert_false(found.is_sure);
@@ -41,7 +39,6 @@ static void test_too_few_values_have_a_range(void **state)
 
 static void test_median(void **state)
 {
-    (void)state;
     assert_true(of_first(1).median == 1);
     assert_true(of_first(2).median == 1.5);
     assert_true(of_first(11).median == 6);
@@ -51,7 +48,6 @@ static void test_median(void **state)
 /* The probabilities must not underflow for many values: the interval is about 2 / sqrt(n) wide. */
 static void test_many_values(void **state)
 {
-    (void)state;
     struct estimate found = of_first(ESTIMATE_VALUES_MAX);
     assert_true(found.is_sure);
     assert_in_range((int)found.low, 467, 470);

@@ -13,7 +13,6 @@ static struct stat_report report;
 
 static int setup(void **state)
 {
-    (void)state;
     overhead = (struct overhead){.options = {.rounds = 6}};
     overhead.options.is_wanted[LEVEL_NONE] = overhead.options.is_wanted[LEVEL_DEFAULT] = true;
     report = (struct stat_report){.count = 0};
@@ -22,7 +21,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     stat_report_deinit(&report);
     overhead.options.has_figure = false; /* unused options */
     overhead_deinit(&overhead);
@@ -59,7 +57,6 @@ static const struct stat_value *cell(enum overhead_level level, const char *key)
 /* The machine becomes slower from round to round: only pairs of one round are compared. */
 static void test_pairs_of_the_same_round(void **state)
 {
-    (void)state;
     for (uint32_t round = 0; round < 6; round++) {
         add(LEVEL_NONE, round, 100 << round, 0);
         add(LEVEL_DEFAULT, round, 110 << round, 4 << round);
@@ -77,7 +74,6 @@ static void test_pairs_of_the_same_round(void **state)
 
 static void test_own_and_rest_are_the_whole(void **state)
 {
-    (void)state;
     for (uint32_t round = 0; round < 6; round++) {
         add(LEVEL_NONE, round, 100, 0);
         add(LEVEL_DEFAULT, round, 130, 10);
@@ -91,7 +87,6 @@ static void test_own_and_rest_are_the_whole(void **state)
 /* As with many threads, or when noise hides the cost. */
 static void test_own_is_never_above_the_whole(void **state)
 {
-    (void)state;
     for (uint32_t round = 0; round < 6; round++) {
         add(LEVEL_NONE, round, 100, 0);
         add(LEVEL_DEFAULT, round, round < 4 ? 105 : 90, 40);
@@ -103,7 +98,6 @@ static void test_own_is_never_above_the_whole(void **state)
 
 static void test_faster_than_without(void **state)
 {
-    (void)state;
     for (uint32_t round = 0; round < 6; round++) {
         add(LEVEL_NONE, round, 100, 0);
         add(LEVEL_DEFAULT, round, 90, 40);
@@ -116,7 +110,6 @@ static void test_faster_than_without(void **state)
 
 static void test_a_rate_is_turned_round(void **state)
 {
-    (void)state;
     overhead.options.has_figure = overhead.options.is_rate = true;
     for (uint32_t round = 0; round < 6; round++) {
         add(LEVEL_NONE, round, 120, 0);
@@ -128,7 +121,6 @@ static void test_a_rate_is_turned_round(void **state)
 
 static void test_a_round_without_its_partner_is_left_out(void **state)
 {
-    (void)state;
     add(LEVEL_NONE, 0, 100, 0);
     add(LEVEL_DEFAULT, 0, 150, 0);
     add(LEVEL_DEFAULT, 1, 900, 0);
@@ -139,7 +131,6 @@ static void test_a_round_without_its_partner_is_left_out(void **state)
 
 static void test_a_level_that_failed_has_no_figures(void **state)
 {
-    (void)state;
     add(LEVEL_NONE, 0, 100, 0);
     overhead.failure[LEVEL_DEFAULT] = strdup("the program died");
     overhead_tables(&overhead, false, &report);
@@ -150,7 +141,6 @@ static void test_a_level_that_failed_has_no_figures(void **state)
 
 static void test_for_people(void **state)
 {
-    (void)state;
     for (uint32_t round = 0; round < 6; round++) {
         add(LEVEL_NONE, round, 100, 0);
         add(LEVEL_DEFAULT, round, 100 + round, 1);

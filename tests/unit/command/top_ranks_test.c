@@ -15,7 +15,6 @@ static struct top_rank *ranks;
 
 static int setup(void **state)
 {
-    (void)state;
     memset(agents, 0, sizeof agents);
     for (size_t i = 0; i < 4; i++) {
         agents[i].pid = 104 - (long)i;
@@ -26,7 +25,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     free(ranks);
     ranks = NULL;
     return 0;
@@ -58,7 +56,6 @@ static size_t find(void)
 
 static void test_the_late_rank(void **state)
 {
-    (void)state;
     const uint64_t communication_ms[] = {40, 41, 10, 39};
     for (size_t i = 0; i < 4; i++)
         put_step(put(i, "job", 3 - (int64_t)i), 64, communication_ms[i] * MS);
@@ -78,7 +75,6 @@ static void test_the_late_rank(void **state)
 /* Polled a moment later, a rank is a sampled step further. */
 static void test_ranks_are_compared_in_the_same_step(void **state)
 {
-    (void)state;
     agents[2].has_figures = agents[3].has_figures = false;
     put_step(put(0, "job", 0), 128, 50 * MS);
     put_step(&agents[0].figures.steps, 64, 20 * MS);
@@ -92,7 +88,6 @@ static void test_ranks_are_compared_in_the_same_step(void **state)
 
 static void test_ranks_without_a_common_step(void **state)
 {
-    (void)state;
     agents[3].has_figures = false;
     put_step(put(0, "job", 0), 128, 50 * MS);
     put_step(put(1, "job", 1), 64, 30 * MS);
@@ -108,7 +103,6 @@ static void test_ranks_without_a_common_step(void **state)
 /* They wait for each other in calls of the host, whose time looks like their own. */
 static void test_ranks_without_communication_on_gpus(void **state)
 {
-    (void)state;
     agents[2].has_figures = agents[3].has_figures = false;
     put_step(put(0, "job", 0), 64, 30 * MS);
     put_step(put(1, "job", 1), 64, 0);
@@ -123,7 +117,6 @@ static void test_ranks_without_communication_on_gpus(void **state)
 
 static void test_jobs_are_apart(void **state)
 {
-    (void)state;
     put_step(put(0, "b", 1), 64, 10 * MS);
     put_step(put(1, "a", 0), 64, 50 * MS);
     put_step(put(2, "b", 0), 64, 30 * MS);
@@ -148,7 +141,6 @@ static void expect_the_same(const struct ranks_report *report)
 /* Steps with totals instead of spans. Rank 2 computes for longer. */
 static void test_the_same_as_stat(void **state)
 {
-    (void)state;
     struct ranks *all = ranks_create(NULL);
     struct ranks_report report;
     for (uint32_t i = 0; i < 4; i++) {
@@ -190,7 +182,6 @@ static void test_the_same_as_stat(void **state)
  * would be shorter by 6 ms and not by 60. */
 static void test_slow_hosts_of_the_peers(void **state)
 {
-    (void)state;
     struct ranks *all = ranks_create(NULL);
     struct ranks_report report;
     for (uint32_t i = 0; i < 4; i++) {
@@ -234,7 +225,6 @@ static void test_slow_hosts_of_the_peers(void **state)
 /* The first one, or one that an evaluation divides, says nothing about the ranks. */
 static void test_steps_that_are_not_whole(void **state)
 {
-    (void)state;
     agents[2].has_figures = agents[3].has_figures = false;
     for (size_t i = 0; i < 2; i++) {
         struct top_steps *steps = put(i, "job", (int64_t)i);
@@ -253,7 +243,6 @@ static void test_steps_that_are_not_whole(void **state)
 /* Less than 1 % of the step: noise. */
 static void test_nobody_is_late(void **state)
 {
-    (void)state;
     agents[2].has_figures = agents[3].has_figures = false;
     put_step(put(0, "job", 0), 64, 20 * MS);
     put_step(put(1, "job", 1), 64, 20 * MS + MS / 2);
@@ -264,7 +253,6 @@ static void test_nobody_is_late(void **state)
 
 static void test_the_time_of_a_step(void **state)
 {
-    (void)state;
     struct top_steps *some = put(0, "job", 0), *none = put(1, "job", 1);
     agents[2].has_figures = agents[3].has_figures = false;
     some->count = 4;

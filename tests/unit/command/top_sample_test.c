@@ -19,7 +19,6 @@ static bool read_text(const char *text, struct top_sample *sample)
 
 static void test_an_answer(void **state)
 {
-    (void)state;
     assert_true(read_text(
         "{\"time_ns\":5000,\"since_ns\":1000,\"is_on\":true,\"calls\":{\"count\":7,\"total_ns\":70,"
         "\"errors\":1,"
@@ -58,7 +57,6 @@ static void test_the_steps_of_a_rank(void **state)
                                         "\"last_ns\":120,\"sampled\":[{\"number\":64,"
                                         "\"compute_ns\":50,\"exposed_communication_ns\":20,\"copies_ns\":5,"
                                         "\"idle_ns\":25,\"communication_ns\":30}]}}"};
-    (void)state;
     assert_true(read_text(texts[0], &before) && read_text(texts[1], &now));
     assert_true(top_sample_difference(&before, &now, &difference));
     const struct top_steps *steps = &difference.steps;
@@ -77,7 +75,6 @@ static void test_the_steps_of_a_rank(void **state)
 
 static void test_no_answer(void **state)
 {
-    (void)state;
     assert_false(read_text("{\"answer\":\"failed\"}", &now));
     assert_false(read_text("{\"time_ns\":\"x\",\"calls\":{}}", &now));
     assert_true(read_text("{\"time_ns\":1,\"calls\":{\"count\":-5,\"errors\":\"x\"},\"devices\":7}", &now));
@@ -86,7 +83,6 @@ static void test_no_answer(void **state)
 
 static int setup(void **state)
 {
-    (void)state;
     memset(&before, 0, sizeof before);
     memset(&now, 0, sizeof now);
     before.is_on = now.is_on = true;
@@ -108,7 +104,6 @@ static void put_kernel(struct top_sample *sample, const char *name, uint64_t cou
 
 static void test_what_has_happened_between(void **state)
 {
-    (void)state;
     before.device_count = now.device_count = 1;
     strcpy(before.devices[0].id, "a");
     strcpy(now.devices[0].id, "a");
@@ -133,7 +128,6 @@ static void test_what_has_happened_between(void **state)
 /* The lease expired in between, or the first answer started the counting. */
 static void test_counting_that_began_anew(void **state)
 {
-    (void)state;
     now.since_ns = 3500;
     before.lost = 3;
     now.lost = 5;
@@ -149,7 +143,6 @@ static void test_counting_that_began_anew(void **state)
 
 static void test_nothing_to_tell(void **state)
 {
-    (void)state;
     now.is_on = false;
     assert_false(top_sample_difference(&before, &now, &difference));
     now.is_on = true;
@@ -161,7 +154,6 @@ static void test_nothing_to_tell(void **state)
 static void test_a_kernel_that_comes_up_from_below(void **state)
 {
     char name[32];
-    (void)state;
     for (int i = 0; i < TOP_KERNELS_MAX; i++) {
         snprintf(name, sizeof name, "k%d", i);
         put_kernel(&before, name, 1, 1000);
@@ -181,7 +173,6 @@ static void test_a_kernel_that_comes_up_from_below(void **state)
 static void test_agents_add_up(void **state)
 {
     static struct top_sample sum, other;
-    (void)state;
     memset(&sum, 0, sizeof sum);
     memset(&other, 0, sizeof other);
     other.window_ns = 100;

@@ -24,7 +24,6 @@ static void put_kernel(const char *name, uint64_t count, uint64_t total_ns)
 
 static int setup(void **state)
 {
-    (void)state;
     rows[0] = (struct top_agent){.pid = 4242, .program = "train.py", .state = "tracing", .has_figures = true};
     rows[1] = (struct top_agent){
         .pid = 4711, .program = "infer", .state = "tracing", .has_figures = true, .lost = 12345};
@@ -56,7 +55,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     top_screen_deinit(&screen);
     return 0;
 }
@@ -81,7 +79,6 @@ static bool has(const char *part)
 
 static void test_rates(void **state)
 {
-    (void)state;
     top_screen_make(&view, &screen);
     assert_string_equal(screen.lines[0].text.data, "cuspan top  11:43:07  2 agents, every 2 s");
     const char *row = line_with("> ")->text.data;
@@ -100,7 +97,6 @@ static void test_rates(void **state)
 
 static void test_losses_stand_out(void **state)
 {
-    (void)state;
     view.selected = 0;
     top_screen_make(&view, &screen);
     assert_int_equal(line_with("4711")->style, TOP_WARNING);
@@ -125,7 +121,6 @@ static void test_kernels_in_each_order(void **state)
                   {TOP_BY_COUNT, "add", "KERNELS BY COUNT"},
                   {TOP_BY_AVERAGE, "gemm", "KERNELS BY AVERAGE"},
                   {TOP_BY_NAME, "add", "KERNELS BY NAME"}};
-    (void)state;
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
         view.sort = orders[i].sort;
         top_screen_make(&view, &screen);
@@ -168,7 +163,6 @@ static void put_ranks(void)
 
 static void test_ranks(void **state)
 {
-    (void)state;
     put_ranks();
     view.columns = 80;
     top_screen_make(&view, &screen);
@@ -189,14 +183,12 @@ static void test_ranks(void **state)
 
 static void test_no_ranks(void **state)
 {
-    (void)state;
     top_screen_make(&view, &screen);
     assert_false(has("STEP TIME"));
 }
 
 static void test_many_ranks(void **state)
 {
-    (void)state;
     put_ranks();
     view.lines = 24;
     poll.count = 16;
@@ -212,7 +204,6 @@ static void test_many_ranks(void **state)
 
 static void test_a_low_screen(void **state)
 {
-    (void)state;
     figures->kernel_count = 0;
     for (int i = 0; i < 30; i++) {
         char name[32];
@@ -234,7 +225,6 @@ static void test_a_low_screen(void **state)
 
 static void test_every_width_holds(void **state)
 {
-    (void)state;
     strcpy(rows[0].program, "a program with \xE5\x8F\x8C\xE5\xB9\x85 and \033[31m red \xff");
     for (view.columns = 1; view.columns <= 200; view.columns++) {
         top_screen_make(&view, &screen);
@@ -255,7 +245,6 @@ static void test_every_width_holds(void **state)
 
 static void test_many_agents_scroll(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < 40; i++) {
         rows[i] = rows[1];
         rows[i].pid = 1000 + (long)i;
@@ -271,7 +260,6 @@ static void test_many_agents_scroll(void **state)
 
 static void test_all_together(void **state)
 {
-    (void)state;
     view.selected = 2;
     top_screen_make(&view, &screen);
     assert_true(has("all agents"));
@@ -281,7 +269,6 @@ static void test_all_together(void **state)
 
 static void test_without_figures_and_without_agents(void **state)
 {
-    (void)state;
     rows[0].has_figures = false;
     strcpy(rows[0].why, "no sampled request is in flight");
     poll.count = 1;
@@ -297,7 +284,6 @@ static void test_without_figures_and_without_agents(void **state)
 /* CUPTI's records arrive once a second: one interval may get those of two. */
 static void test_never_busier_than_the_time(void **state)
 {
-    (void)state;
     figures->devices[0].busy_ns = 3 * S;
     top_screen_make(&view, &screen);
     assert_non_null(strstr(line_with("GPU 3")->text.data, "████████████████████  100 %"));

@@ -23,7 +23,6 @@ static struct histogram *make(enum histogram_form form)
 
 static void test_a_bound_belongs_to_the_bucket_below_it(void **state)
 {
-    (void)state;
     struct histogram *h = make(HISTOGRAM_EXPLICIT);
     histogram_add(h, 0);
     histogram_add(h, 1000);
@@ -56,7 +55,6 @@ static void expect_in_bucket(uint64_t ns)
 
 static void test_an_exponential_bucket_holds_its_durations(void **state)
 {
-    (void)state;
     for (uint64_t ns = 1; ns < UINT64_MAX / 3; ns += ns / 7 + 1)
         expect_in_bucket(ns);
     expect_in_bucket(1000000000);
@@ -66,7 +64,6 @@ static void test_an_exponential_bucket_holds_its_durations(void **state)
 /* One second is 2^0: the upper bound of bucket -1. */
 static void test_an_exponential_bound_belongs_to_the_bucket_below_it(void **state)
 {
-    (void)state;
     struct histogram *h = make(HISTOGRAM_EXPONENTIAL);
     histogram_add(h, 1000000000);
     assert_int_equal(h->offset, -1);
@@ -86,7 +83,6 @@ static uint64_t total(const struct histogram *h)
 
 static void test_the_scale_goes_down_until_all_fit(void **state)
 {
-    (void)state;
     struct histogram *h = make(HISTOGRAM_EXPONENTIAL);
     uint64_t values[400];
     unsigned count = 0;
@@ -110,7 +106,6 @@ static void test_the_scale_goes_down_until_all_fit(void **state)
 
 static void test_no_duration_is_too_short_or_too_long(void **state)
 {
-    (void)state;
     struct histogram *h = make(HISTOGRAM_EXPONENTIAL);
     histogram_add(h, 0);
     histogram_add(h, UINT64_MAX);
@@ -124,7 +119,6 @@ static void test_no_duration_is_too_short_or_too_long(void **state)
 
 static void test_what_is_reset_begins_anew(void **state)
 {
-    (void)state;
     struct histogram *h = make(HISTOGRAM_EXPONENTIAL);
     struct exemplar *exemplar = histogram_add(h, 1);
     exemplar->time_ns = 1;
@@ -151,7 +145,6 @@ static struct histogram_shape shape_of(const double *bounds, size_t count)
 
 static void test_bounds_of_ones_own_are_seconds(void **state)
 {
-    (void)state;
     static const double bounds[] = {-1, 0, 1.5e-9, 0.1, 0.3, 1e300};
     struct histogram_shape shape = shape_of(bounds, 6);
     struct histogram *h = make_shaped(&shape);
@@ -166,7 +159,6 @@ static void test_bounds_of_ones_own_are_seconds(void **state)
 
 static void test_all_decimal_bounds_are_met_to_the_ns(void **state)
 {
-    (void)state;
     for (int64_t ns = 1; ns < 4000000000000000; ns = ns * 3 + 1) {
         char text[40];
         double bound;
@@ -179,7 +171,6 @@ static void test_all_decimal_bounds_are_met_to_the_ns(void **state)
 
 static void test_bounds_that_do_not_rise_are_refused(void **state)
 {
-    (void)state;
     struct histogram_shape shape = histogram_default_explicit;
     double many[HISTOGRAM_BOUNDS_MAX + 1];
     for (int i = 0; i <= HISTOGRAM_BOUNDS_MAX; i++)
@@ -195,7 +186,6 @@ static void test_bounds_that_do_not_rise_are_refused(void **state)
 /* In the order of their buckets, each within the available space. */
 static void test_more_buckets_than_exemplars_share_them(void **state)
 {
-    (void)state;
     double many[HISTOGRAM_BOUNDS_MAX];
     for (int i = 0; i < HISTOGRAM_BOUNDS_MAX; i++)
         many[i] = (i + 1) * 1e-6;
@@ -213,7 +203,6 @@ static void test_more_buckets_than_exemplars_share_them(void **state)
 
 static void test_a_small_exponential_one_keeps_its_size(void **state)
 {
-    (void)state;
     for (uint16_t size = 2; size < 40; size++) {
         struct histogram_shape shape = histogram_default_exponential;
         shape.buckets_max = size;
@@ -257,7 +246,6 @@ static void expect_merged(const struct histogram_shape *shape, uint64_t seed)
 
 static void test_merging_is_counting_together(void **state)
 {
-    (void)state;
     struct histogram_shape small = histogram_default_exponential;
     small.buckets_max = 7;
     for (uint64_t seed = 0; seed < 200; seed++) {
@@ -269,7 +257,6 @@ static void test_merging_is_counting_together(void **state)
 
 static void test_merging_into_an_empty_one_is_a_copy(void **state)
 {
-    (void)state;
     struct histogram *from = make(HISTOGRAM_EXPONENTIAL), *to = make(HISTOGRAM_EXPONENTIAL);
     histogram_merge(to, from);
     assert_int_equal(to->count, 0);
@@ -284,7 +271,6 @@ static void test_merging_into_an_empty_one_is_a_copy(void **state)
 
 static void test_exemplars_with_a_span_stay(void **state)
 {
-    (void)state;
     struct histogram *to = make(HISTOGRAM_EXPLICIT), *from = make(HISTOGRAM_EXPLICIT);
     histogram_add(from, 1);
     to->exemplars[0] = (struct exemplar){.time_ns = 5, .span_id = {1}};

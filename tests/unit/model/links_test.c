@@ -7,7 +7,6 @@
 
 static void test_what_pcie_can_do(void **state)
 {
-    (void)state;
     /* One direction of x16, from the specifications of the generations. */
     assert_int_equal(links_pcie_bytes_per_s(1, 16), 4000000000);
     assert_int_equal(links_pcie_bytes_per_s(2, 16), 8000000000);
@@ -24,7 +23,6 @@ static void test_what_pcie_can_do(void **state)
 
 static void test_what_sysfs_writes(void **state)
 {
-    (void)state;
     static const char *const speeds[] = {"2.5 GT/s PCIe\n",  "5.0 GT/s PCIe\n",  "8.0 GT/s PCIe\n",
                                          "16.0 GT/s PCIe\n", "32.0 GT/s PCIe\n", "64.0 GT/s PCIe\n"};
     for (uint32_t i = 0; i < sizeof speeds / sizeof *speeds; i++)
@@ -45,7 +43,6 @@ static void expect_address(const char *text, const char *wanted)
 
 static void test_addresses(void **state)
 {
-    (void)state;
     expect_address("00000000:1B:00.0", "0000:1b:00.0");
     expect_address("0000:1b:00.0", "0000:1b:00.0");
     expect_address("00010000:43:1F.7", "10000:43:1f.7");
@@ -76,7 +73,6 @@ static void expect_same(const struct device_links *links)
 
 static void test_as_text_and_back(void **state)
 {
-    (void)state;
     struct device_links many = whole, empty = {.id = "GPU-2"}, none = {.id = "GPU-3", .has_nvlinks = true};
     many.nvlink_count = LINKS_NVLINKS_MAX;
     many.nvlink_bytes_per_s = UINT64_C(999999999999999999);
@@ -90,7 +86,6 @@ static void test_as_text_and_back(void **state)
 
 static void test_text_of_others(void **state)
 {
-    (void)state;
     struct device_links got;
     assert_int_equal(links_from_text("GPU-1 pcie=4x8 light=7", &got), STATUS_OK); /* from a later version */
     assert_int_equal(got.pcie_generation, 4);
@@ -114,7 +109,6 @@ static int64_t number_of(const struct resource *resource, const char *key)
 
 static void test_as_attributes(void **state)
 {
-    (void)state;
     struct resource resource = {0};
     assert_int_equal(links_describe(&whole, &resource), STATUS_OK);
     assert_string_equal(resource_find(&resource, "cuda.device.pci.address")->string, "0000:1b:00.0");
@@ -134,7 +128,6 @@ static void test_as_attributes(void **state)
 
 static void test_what_is_not_known_is_left_out(void **state)
 {
-    (void)state;
     struct resource resource = {0};
     struct device_links none = {.id = "GPU-3", .has_nvlinks = true}, half = {.id = "GPU-4", .pcie_width = 16};
     assert_int_equal(links_describe(&half, &resource), STATUS_OK);
@@ -147,7 +140,6 @@ static void test_what_is_not_known_is_left_out(void **state)
 
 static void test_no_room(void **state)
 {
-    (void)state;
     struct resource resource = {0};
     char key[16];
     for (int i = 0; i < RESOURCE_ATTRS_MAX; i++) {

@@ -19,7 +19,6 @@ static struct step_identity identify(const struct step_rules *rules, int64_t num
 /* Over 2^16 steps and for several jobs, a ratio of 1/2^k takes exactly each 2^k-th step. */
 static void test_a_ratio_takes_each_nth_step(void **state)
 {
-    (void)state;
     for (uint64_t job = 0; job < 8; job++) {
         for (unsigned k = 0; k <= 10; k++) {
             struct step_rules rules = {.job = job * 0x1234567, .threshold = THRESHOLD(k)};
@@ -42,7 +41,6 @@ static void test_the_randomness_explains_the_decision(void **state)
 {
     uint32_t ones[24] = {0};
     struct step_rules rules = {.job = 99, .threshold = THRESHOLD(6)};
-    (void)state;
     for (int64_t number = 0; number < STEPS; number++) {
         uint64_t randomness = identify(&rules, number, 0, STEP_TRAIN).randomness;
         assert_true(randomness >> STEP_RANDOMNESS_BITS == 0);
@@ -58,7 +56,6 @@ static void test_ranks_agree_and_jobs_differ(void **state)
 {
     struct step_rules ranks[2] = {{.job = 7, .own = 1, .rank = 0}, {.job = 7, .own = 2, .rank = 1}};
     struct step_rules other = {.job = 8, .rank = 0};
-    (void)state;
     struct step_identity id = identify(&ranks[0], 12, 5, STEP_TRAIN);
     struct step_identity same = identify(&ranks[1], 12, 5, STEP_TRAIN);
     assert_memory_equal(id.trace_id, same.trace_id, 16);
@@ -77,7 +74,6 @@ static void test_without_an_identity_a_process_is_alone(void **state)
 {
     struct step_rules ranks[2] = {{.own = 1, .rank = 0}, {.own = 2, .rank = 1}};
     struct step_rules no_rank = {.job = 7, .own = 1, .rank = -1};
-    (void)state;
     assert_false(step_is_joint(&ranks[0], 0));
     assert_true(step_is_joint(&ranks[0], 77)); /* the communicator tells the job */
     assert_false(step_is_joint(&no_rank, 0));
@@ -105,7 +101,6 @@ static uint64_t spans_of_all(int64_t world, uint32_t spans_max, int64_t number, 
 
 static void test_all_ranks_together_stay_below_the_limit(void **state)
 {
-    (void)state;
     static const int64_t worlds[] = {2, 3, 8, 64, 1000, 1024, 3999, 4000, 4001, 8000, 16384, 20000};
     uint64_t taking_part;
     for (size_t i = 0; i < sizeof worlds / sizeof *worlds; i++)
@@ -126,7 +121,6 @@ static void test_all_ranks_together_stay_below_the_limit(void **state)
 /* With 1 step in 64, each sampled step is the turn of the next rank, and of the next subset. */
 static void test_ranks_take_turns(void **state)
 {
-    (void)state;
     struct step_rules rules = {.rank = 5, .world_size = 10000, .threshold = THRESHOLD(6), .spans_max = 8000};
     unsigned parts = 0, full = 0;
     for (int64_t number = 0; number < 64 * 10000; number += 64) {
@@ -144,7 +138,6 @@ static void test_ranks_take_turns(void **state)
 static void test_steps_3_and_4_are_certain(void **state)
 {
     struct step_rules rules = {.job = 5, .threshold = 1ull << STEP_RANDOMNESS_BITS, .always_first = true};
-    (void)state;
     for (int64_t number = 0; number < 100; number++)
         assert_int_equal(step_is_sampled(&rules, number, STEP_TRAIN), number == 3 || number == 4);
     assert_false(step_is_sampled(&rules, 3, STEP_NONE));
@@ -161,7 +154,6 @@ static void test_no_two_steps_share_a_trace(void **state)
 {
     static uint8_t ids[STEPS][16];
     struct step_rules rules = {.job = 3};
-    (void)state;
     for (int64_t number = 0; number < STEPS; number++)
         memcpy(ids[number], identify(&rules, number, 0, STEP_TRAIN).trace_id, 16);
     qsort(ids, STEPS, 16, compare);

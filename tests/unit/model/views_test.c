@@ -16,7 +16,6 @@ static void make(const struct view *views, size_t count, enum histogram_form for
 
 static void test_without_views_each_metric_is_one_stream(void **state)
 {
-    (void)state;
     make(NULL, 0, HISTOGRAM_EXPONENTIAL);
     for (enum metric metric = 0; metric < METRIC_COUNT; metric++) {
         const struct metric_streams *of = &streams->of[metric];
@@ -42,7 +41,6 @@ static unsigned selected(const struct view *view)
 
 static void test_a_view_selects_by_all_that_it_names(void **state)
 {
-    (void)state;
     struct view view = {.instrument_type = ANY_METRIC_TYPE};
     assert_int_equal(selected(&view), METRIC_COUNT);
     view.instrument_name = "cuda.mem*";
@@ -63,7 +61,6 @@ static void test_a_view_selects_by_all_that_it_names(void **state)
 
 static void test_what_can_not_be_is_told(void **state)
 {
-    (void)state;
     static const struct {
         enum aggregation aggregation;
         bool can_sum, can_gauge, can_histogram;
@@ -83,7 +80,6 @@ static void test_what_can_not_be_is_told(void **state)
 
 static void test_views_make_streams(void **state)
 {
-    (void)state;
     char *excluded[] = {"hw.id"};
     struct view views[] = {
         {.instrument_name = "cuda.kernel.duration",

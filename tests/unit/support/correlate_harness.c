@@ -220,7 +220,6 @@ void begin(void)
 
 int setup(void **state)
 {
-    (void)state;
     settings = (struct settings){.sampler = SAMPLER_ALWAYS_ON,
                                  .sampler_parent_based = true,
                                  .correlation = {.pending_max = 1024, .wait_ms = 100},
@@ -234,7 +233,6 @@ int setup(void **state)
 
 int teardown(void **state)
 {
-    (void)state;
     correlate_destroy(correlate);
     correlate = NULL;
     return 0;

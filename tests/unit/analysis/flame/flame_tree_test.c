@@ -28,7 +28,6 @@ static void assert_tree(const struct flame_tree *tree, const char *wanted)
 
 static void test_sums_and_order(void **state)
 {
-    (void)state;
     struct flame_tree tree;
     flame_tree_init(&tree);
     uint32_t a = frame(&tree, "a"), b = frame(&tree, "b"), c = frame(&tree, "c");
@@ -49,7 +48,6 @@ static void test_sums_and_order(void **state)
 
 static void test_empty(void **state)
 {
-    (void)state;
     struct flame_tree tree;
     flame_tree_init(&tree);
     flame_tree_finish(&tree);
@@ -60,7 +58,6 @@ static void test_empty(void **state)
 
 static void test_equal_siblings_are_in_order_of_name(void **state)
 {
-    (void)state;
     struct flame_tree tree;
     flame_tree_init(&tree);
     const char *names[] = {"z", "x", "y"};
@@ -81,7 +78,6 @@ static void assert_clean(struct flame_tree *tree, const char *name, const char *
 
 static void test_texts_are_clean(void **state)
 {
-    (void)state;
     struct flame_tree tree;
     flame_tree_init(&tree);
     assert_clean(&tree, "plain <&>\"'", "plain <&>\"'");
@@ -95,7 +91,6 @@ static void test_texts_are_clean(void **state)
 
 static void test_frames_are_told_apart(void **state)
 {
-    (void)state;
     struct flame_tree tree;
     flame_tree_init(&tree);
     struct flame_frame one = {FLAME_PYTHON, "f", "a.py", 1}, line = one, file = one, kind = one, name = one;
@@ -124,7 +119,6 @@ static void assert_shown(enum flame_kind kind, const char *name, const char *fil
 
 static void test_texts_of_frames(void **state)
 {
-    (void)state;
     assert_shown(FLAME_PYTHON, "f", "train.py", 88, "f (train.py:88)");
     assert_shown(FLAME_PYTHON, "f", "train.py", 0, "f (train.py)");
     assert_shown(FLAME_LIBRARY, "f", "/v/lib/python3.12/site-packages/torch/nn.py", 3, "f (torch/nn.py:3)");
@@ -136,7 +130,6 @@ static void test_texts_of_frames(void **state)
 /* Beyond the limit, values stay with the outer frames: none is lost. */
 static void test_limit(void **state)
 {
-    (void)state;
     struct flame_tree tree;
     flame_tree_init(&tree);
     uint32_t root = frame(&tree, "root");
