@@ -3,13 +3,10 @@
  * printed. */
 #include "agent/config/config.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
+
 #include <sys/mman.h>
 #include <unistd.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum part { PART_FILE, PART_SET, PART_VARIABLES, PART_COUNT };
 
@@ -17,14 +14,6 @@ static char *parts[PART_COUNT];
 static char path[32];
 static int fd = -1;
 static FILE *null;
-
-static void require(bool holds, const char *what)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "config_fuzz: %s\n", what);
-    abort();
-}
 
 /* All variables but those that name files have the same value; CUSPAN_SET has its own. */
 static const char *get_variable(const char *name, void *context)
@@ -35,20 +24,6 @@ static const char *get_variable(const char *name, void *context)
     if (strcmp(name, "CUSPAN_CONFIG_FILE") == 0)
         return is_file ? path : NULL;
     return strcmp(name, "OTEL_CONFIG_FILE") == 0 ? NULL : parts[PART_VARIABLES];
-}
-
-static char *next_part(const uint8_t **data, size_t *size, size_t *part_size)
-{
-    const uint8_t *end = memchr(*data, 0xff, *size);
-    *part_size = end ? (size_t)(end - *data) : *size;
-    char *part = malloc(*part_size + 1);
-    require(part != NULL, "no memory");
-    memcpy(part, *data, *part_size);
-    part[*part_size] = '\0';
-    size_t used = *part_size + (end ? 1 : 0);
-    *data += used;
-    *size -= used;
-    return part;
 }
 
 static void check(enum status status, struct settings *settings, const struct config_report *report)
@@ -74,7 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         null = fopen("/dev/null", "w");
     }
     for (int i = 0; i < PART_COUNT; i++)
-        parts[i] = next_part(&data, &size, &sizes[i]);
+        parts[i] = fuzz_part(&data, &size, &sizes[i]);
     require(ftruncate(fd, 0) == 0 &&
                 pwrite(fd, parts[PART_FILE], sizes[PART_FILE], 0) == (ssize_t)sizes[PART_FILE],
             "the file can't be written");

@@ -4,23 +4,10 @@
 #include "analysis/code/fatbin.h"
 #include "analysis/code/kernel_lines.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(int holds, const char *what)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "cubin_fuzz: %s\n", what);
-    abort();
-}
+#include "fuzz.h"
 
 static void take_line(void *context, const char *symbol, const char *folder, const char *file, uint32_t line)
 {
-    (void)context;
     require(*symbol && line > 0, "a function without symbol or line");
     require(strlen(folder) + strlen(file) < 1u << 30, "an endless path");
     free(kernel_lines_name(symbol));

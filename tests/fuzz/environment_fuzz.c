@@ -15,7 +15,6 @@ static size_t count;
 
 static const char *get_variable(const char *name, void *context)
 {
-    (void)context;
     if (strcmp(name, "CUSPAN_CONFIG_FILE") == 0 || strcmp(name, "OTEL_CONFIG_FILE") == 0)
         return NULL; /* config_fuzz tests files */
     for (size_t i = 0; i < count; i++)

@@ -41,7 +41,6 @@ static void check(enum status status, const struct error *err)
 
 static enum status count(void *spans, struct trace *segment, struct error *err)
 {
-    (void)err;
     for (size_t i = 0; i < segment->span_count; i++)
         *(size_t *)spans += !segment->spans[i].is_margin;
     return STATUS_OK;
@@ -105,7 +104,6 @@ static void write_group(struct exporting *exporting)
 static enum status take_record(void *context, const struct span_record *record, struct error *err)
 {
     struct exporting *exporting = context;
-    (void)err;
     if (!exporting->file)
         start_export(exporting);
     if (exporting->group.resource != record->resource ||

@@ -6,14 +6,11 @@
 #include "agent/correlate/stacks/code_stacks.h"
 #include "agent/recording/recording_format.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
+
 #include <sys/mman.h>
 #include <unistd.h>
 #include <zlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void put_checked(uint8_t *head, const uint8_t *data, size_t bytes)
 {

@@ -4,13 +4,10 @@
 #include "agent/export/spool/spool_source.h"
 #include "agent/export/spool/spool_drain.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include <fcntl.h>
+#include <unistd.h>
 
 #define BYTES_MAX 4096
 

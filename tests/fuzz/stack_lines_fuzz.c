@@ -2,20 +2,7 @@
  * every frame, and the autograd node that it may name, is within the text, in order. */
 #include "analysis/code/range_lines.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds, const char *what)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "stack_lines_fuzz: %s\n", what);
-    abort();
-}
+#include "fuzz.h"
 
 static void require_within(struct frame_text text, const char *from, const char *to)
 {

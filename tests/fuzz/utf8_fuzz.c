@@ -5,18 +5,7 @@
  * utf8_fuzz [RUNS [SEED]]. */
 #include "base/text/utf8.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds, const char *what)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "utf8_fuzz: %s\n", what);
-    abort();
-}
+#include "fuzz.h"
 
 /* Counts characters; the text must be valid. */
 static size_t characters(const uint8_t *text, size_t len)
