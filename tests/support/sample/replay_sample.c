@@ -1,4 +1,5 @@
 #include "replay_sample.h"
+#include "sample_records.h"
 
 #include "base/trace_context.h"
 #include "agent/abi/cupti_abi.h"
@@ -82,18 +83,6 @@ static void put_params(struct call_record *call)
         }
     }
     call->head.bytes = (uint32_t)((uint8_t *)to - (uint8_t *)call);
-}
-
-static uint16_t find_call(enum call_domain domain, const char *name)
-{
-    uint16_t count = domain == CALL_RUNTIME ? call_count_runtime : call_count_driver;
-    for (uint16_t cbid = 0; cbid < count; cbid++) {
-        const struct call_info *info = call_info(domain, cbid);
-        if (info && strcmp(call_name(info), name) == 0)
-            return cbid;
-    }
-    fprintf(stderr, "sample: there is no %s\n", name);
-    abort();
 }
 
 /* Cycles through all known calls, so that a long sample contains each. */

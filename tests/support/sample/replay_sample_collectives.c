@@ -5,6 +5,7 @@
 #include "model/span.h"
 #include "agent/recording/recording.h"
 #include "replay_sample.h"
+#include "sample_records.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,15 +21,6 @@ struct maker {
     uint64_t now_ns, range;
     uint32_t correlation_id;
 };
-
-static uint16_t find_runtime_call(const char *name)
-{
-    for (uint16_t cbid = 0; cbid < call_count_runtime; cbid++)
-        if (call_info(CALL_RUNTIME, cbid) && strcmp(call_name(call_info(CALL_RUNTIME, cbid)), name) == 0)
-            return cbid;
-    fprintf(stderr, "sample: there is no %s\n", name);
-    abort();
-}
 
 static void check(struct maker *maker, enum status status)
 {
@@ -118,7 +110,7 @@ static void launch(struct maker *maker)
         .head = {.bytes = sizeof call,
                  .type = RECORD_CALL,
                  .domain = CALL_RUNTIME,
-                 .cbid = find_runtime_call("cudaLaunchKernelExC")},
+                 .cbid = find_call(CALL_RUNTIME, "cudaLaunchKernelExC")},
         .start_ns = maker->now_ns,
         .end_ns = maker->now_ns + 1000,
         .correlation_id = ++maker->correlation_id,
@@ -137,22 +129,7 @@ static void run(struct maker *maker, uint32_t correlation_id, const char *kernel
                                      .correlation_id = correlation_id,
                                      .context_id = 1,
                                      .stream_id = 13};
-    const struct activity_info *info = &activity_table[ACTIVITY_KERNEL];
-    for (unsigned f = 0; f < info->field_count; f++) {
-        const uint64_t of_role[] = {[ROLE_START] = record.start_ns,
-                                    [ROLE_END] = record.end_ns,
-                                    [ROLE_CORRELATION] = record.correlation_id,
-                                    [ROLE_CONTEXT] = 1,
-                                    [ROLE_STREAM] = 13,
-                                    [ROLE_NAME] = (uint64_t)(uintptr_t)record.name};
-        unsigned role = info->fields[f].role;
-        if (f && role != ROLE_NONE && role < sizeof of_role / sizeof *of_role) {
-            record.values[f] = of_role[role];
-            record.present |= 1ull << f;
-        }
-    }
-    record.values[0] = ACTIVITY_KERNEL;
-    record.present |= 1;
+    set_fields_with_roles(&record);
     check(maker, recording_write_activity(maker->writer, &record));
     maker->now_ns += SAMPLE_COLLECTIVE_NS;
 }

@@ -3,6 +3,7 @@
 #include "model/cuda/calls.h"
 #include "agent/recording/recording.h"
 #include "replay_sample.h"
+#include "sample_records.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,17 +27,6 @@ static enum call_domain domain_of(const char *name)
     return strncmp(name, "cuda", 4) == 0 ? CALL_RUNTIME : CALL_DRIVER;
 }
 
-static uint16_t find_call(const char *name)
-{
-    enum call_domain domain = domain_of(name);
-    uint32_t count = domain == CALL_RUNTIME ? call_count_runtime : call_count_driver;
-    for (uint16_t cbid = 0; cbid < count; cbid++)
-        if (call_info(domain, cbid) && strcmp(call_name(call_info(domain, cbid)), name) == 0)
-            return cbid;
-    fprintf(stderr, "sample: there is no %s\n", name);
-    abort();
-}
-
 /* The call takes from `inset_ns` after now to as long before the next microsecond. */
 static void write_call_within(struct maker *maker, uint64_t tid, const char *name, uint64_t exec,
                               uint64_t inset_ns)
@@ -47,7 +37,7 @@ static void write_call_within(struct maker *maker, uint64_t tid, const char *nam
     } call = {.record = {.head = {.bytes = sizeof call,
                                   .type = RECORD_CALL,
                                   .domain = (uint8_t)domain_of(name),
-                                  .cbid = find_call(name)},
+                                  .cbid = find_call(domain_of(name), name)},
                          .start_ns = maker->now_ns + inset_ns,
                          .end_ns = maker->now_ns + 1000 - inset_ns,
                          .correlation_id = maker->correlation_id,
@@ -99,24 +89,7 @@ static void write_activity(struct maker *maker, uint16_t kind, uint64_t start_ns
                                      .stream_id = 13,
                                      .graph_id = GRAPH_ID,
                                      .graph_node_id = node};
-    const struct activity_info *info = &activity_table[kind];
-    for (unsigned f = 0; f < info->field_count; f++) {
-        const uint64_t of_role[] = {[ROLE_START] = record.start_ns,
-                                    [ROLE_END] = record.end_ns,
-                                    [ROLE_CORRELATION] = record.correlation_id,
-                                    [ROLE_CONTEXT] = 1,
-                                    [ROLE_STREAM] = 13,
-                                    [ROLE_GRAPH] = GRAPH_ID,
-                                    [ROLE_GRAPH_NODE] = node,
-                                    [ROLE_NAME] = (uint64_t)(uintptr_t)record.name};
-        unsigned role = info->fields[f].role;
-        if (f && role != ROLE_NONE && role < sizeof of_role / sizeof *of_role) {
-            record.values[f] = of_role[role];
-            record.present |= 1ull << f;
-        }
-    }
-    record.values[0] = kind;
-    record.present |= 1;
+    set_fields_with_roles(&record);
     maker->is_done &= recording_write_activity(maker->writer, &record) == STATUS_OK;
 }
 
