@@ -7,11 +7,11 @@
  * (the tracing)
  *
  * It prints "ready" and runs until standard input ends, then prints how many calls were made. */
+#include "host_support.h"
 #include "agent/abi/cupti_abi.h"
 #include "cuspan/cuspan.h"
 #include "agent/recording/replay_seam.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -29,17 +29,6 @@ static _Atomic uint64_t calls, next_id;
 static cupti_callback_fn *_Atomic *callback; /* the fake's variable; it contains NULL before a subscription */
 static cuspan_replay_run_fn *replay;
 
-static void *find(const char *path, const char *symbol)
-{
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    void *found = library ? dlsym(library, symbol) : NULL;
-    if (!found) {
-        fprintf(stderr, "%s\n", dlerror());
-        exit(2);
-    }
-    return found;
-}
-
 static void tell(struct cupti_callback_data *data, int site)
 {
     cupti_callback_fn *subscribed = atomic_load_explicit(callback, memory_order_acquire);
@@ -54,7 +43,6 @@ static void *go_on_calling(void *unused)
     uint64_t word = 0;
     struct cupti_callback_data data = {
         .functionReturnValue = &result, .contextUid = 1, .correlationData = &word};
-    (void)unused;
     while (!atomic_load_explicit(&is_over, memory_order_relaxed)) {
         data.correlationId = (uint32_t)atomic_fetch_add(&next_id, 1) + 1;
         word = 0;
@@ -71,7 +59,6 @@ static void *go_on_playing(void *unused)
     static const struct replay_options options = {.overload = true};
     struct replay_result result;
     struct error err = {""};
-    (void)unused;
     while (!atomic_load(&is_over)) {
         if (replay(&options, &result, &err) == STATUS_OK)
             atomic_fetch_add(&calls, 1);
@@ -80,7 +67,7 @@ static void *go_on_playing(void *unused)
     return NULL;
 }
 
-static void say(const char *word)
+static void announce(const char *word)
 {
     puts(word);
     fflush(stdout);
@@ -95,18 +82,18 @@ static void be_stuck(const char *agent)
         .functionReturnValue = &result, .contextUid = 1, .correlationData = &word, .correlationId = 1};
     const cuspan_api *api = ((const cuspan_api *(*)(uint32_t))find(agent, "cuspan_agent_api"))(1);
     tell(&data, CUPTI_SITE_ENTER);
-    say("ready");
+    announce("ready");
     while (fgets(line, sizeof line, stdin)) {
         if (strcmp(line, "stop\n") == 0) {
             api->stop();
-            say("stopping");
+            announce("stopping");
         } else if (strcmp(line, "enter\n") == 0) {
             data.correlationId++;
             tell(&data, CUPTI_SITE_ENTER);
-            say("entered");
+            announce("entered");
         } else {
             tell(&data, CUPTI_SITE_EXIT);
-            say("left");
+            announce("left");
         }
     }
 }

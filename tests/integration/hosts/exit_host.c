@@ -8,12 +8,12 @@
  * so many delivered spans (0). HOST_DELAY_MS: and then so long (0). */
 #include "exit_host.h"
 #include "forked_child.h"
+#include "host_support.h"
 #include "agent/recording/replay_seam.h"
 
 #include <cuspan/cuspan.h>
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -31,23 +31,6 @@
 static cuspan_replay_run_fn *run;
 static void *library;
 
-static void *find(void *handle, const char *symbol)
-{
-    void *found = handle ? dlsym(handle, symbol) : NULL;
-    if (!found) {
-        printf("host: %s\n", dlerror());
-        exit(1);
-    }
-    return found;
-}
-
-static void pause_ms(unsigned ms)
-{
-    struct timespec left = {ms / 1000, (long)(ms % 1000) * 1000000};
-    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
-    }
-}
-
 static unsigned number_in(const char *variable, unsigned otherwise)
 {
     const char *text = getenv(variable);
@@ -62,12 +45,6 @@ static void play(unsigned rounds)
     struct error err = {""};
     if (run(&options, &result, &err) != STATUS_OK)
         printf("host: %s\n", err.text);
-}
-
-static void say(const char *text)
-{
-    printf("host: %s\n", text);
-    fflush(stdout);
 }
 
 /* The count in the agent's report, whose name is in its settings. */
@@ -101,7 +78,6 @@ static void by_return(void) {}
 
 static void *exit_here(void *unused)
 {
-    (void)unused;
     exit(STATUS);
 }
 
@@ -124,7 +100,6 @@ static void by_quick_exit(void)
 
 static void *play_and_end(void *unused)
 {
-    (void)unused;
     pause_ms(100);
     play(1);
     say("the last thread has ended");
@@ -200,7 +175,6 @@ static void by_dlclose(void)
 
 static void *send_term_later(void *unused)
 {
-    (void)unused;
     pause_ms(300);
     kill(getpid(), SIGTERM);
     return NULL;
@@ -210,7 +184,6 @@ static void *send_term_later(void *unused)
 static void *send_term_twice(void *unused)
 {
     sigset_t term;
-    (void)unused;
     sigemptyset(&term);
     sigaddset(&term, SIGTERM);
     pthread_sigmask(SIG_BLOCK, &term, NULL); /* it must send the second signal, not handle the first */
@@ -244,7 +217,6 @@ static void by_term_and_its_echo(void)
 
 static void *wait_for_signals(void *unused)
 {
-    (void)unused;
     wait_for_end();
     return NULL;
 }
@@ -291,7 +263,6 @@ static struct sigaction before;
 
 static void note_signal(int number)
 {
-    (void)number;
     handled++;
 }
 
@@ -411,8 +382,8 @@ static void load(const char *double_path, const char *recording)
 {
     struct error err = {""};
     void *handle = dlopen(double_path, RTLD_NOW | RTLD_LOCAL);
-    cuspan_replay_load_fn *open_recording = (cuspan_replay_load_fn *)find(handle, "cuspan_replay_load");
-    run = (cuspan_replay_run_fn *)find(handle, "cuspan_replay_run");
+    cuspan_replay_load_fn *open_recording = (cuspan_replay_load_fn *)find_in(handle, "cuspan_replay_load");
+    run = (cuspan_replay_run_fn *)find_in(handle, "cuspan_replay_run");
     if (open_recording(recording, &err) == STATUS_OK)
         return;
     printf("host: %s\n", err.text);
@@ -430,7 +401,7 @@ int main(int argc, char **argv)
     setrlimit(RLIMIT_CORE, &no_core);
     load(argv[2], argv[3]);
     library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
-    ((int (*)(void))find(library, "InitializeInjection"))();
+    ((int (*)(void))find_in(library, "InitializeInjection"))();
     play(number_in("HOST_ROUNDS", 1));
     say("played");
     while (delivered() < number_in("HOST_DELIVERED", 0))

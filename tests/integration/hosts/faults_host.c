@@ -6,24 +6,13 @@
  * Commands, each answered with a line: "play N" plays N times, as fast as the agent accepts; "steady MS N"
  * once per MS milliseconds of its clock, without waiting for the agent. With "impatient" the agent does not
  * wait for a collector either, as in a real program. */
+#include "host_support.h"
 #include "agent/recording/replay_seam.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-static void *find(const char *library, const char *symbol)
-{
-    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    void *found = handle ? dlsym(handle, symbol) : NULL;
-    if (!found) {
-        fprintf(stderr, "faults_host: %s\n", dlerror());
-        exit(1);
-    }
-    return found;
-}
 
 static void play(cuspan_replay_run_fn *run, const struct replay_options *options)
 {
@@ -33,13 +22,6 @@ static void play(cuspan_replay_run_fn *run, const struct replay_options *options
         fprintf(stderr, "faults_host: %s\n", err.text);
         exit(1);
     }
-}
-
-static double now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
 /* Follows a fixed schedule: after a delay it catches up. */

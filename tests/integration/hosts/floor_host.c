@@ -4,25 +4,14 @@
  * many records the floor received.
  *
  *   floor_host FLOOR DOUBLE RECORDING FILE */
+#include "host_support.h"
 #include "agent/recording/replay_seam.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #define POLL_US 1000
-
-static void *find(const char *library, const char *name)
-{
-    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    void *found = handle ? dlsym(handle, name) : NULL;
-    if (!found) {
-        fprintf(stderr, "floor_host: %s\n", dlerror());
-        exit(1);
-    }
-    return found;
-}
 
 static void play(const char *library)
 {

@@ -8,9 +8,9 @@
  * would wait for the agent. It prints everything that the agent changed to
  * standard output, and then exits with status 1. */
 #include "forked_child.h"
+#include "host_support.h"
 #include "agent/recording/replay_seam.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fenv.h>
 #include <locale.h>
@@ -24,7 +24,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define ODD_ERRNO    ENOTRECOVERABLE
@@ -111,24 +110,6 @@ static void compare(const struct state *before, const struct state *after)
         complain("the floating-point rounding");
 }
 
-static void *find(const char *path, const char *symbol)
-{
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    void *found = library ? dlsym(library, symbol) : NULL;
-    if (!found) {
-        printf("host: %s\n", dlerror());
-        exit(1);
-    }
-    return found;
-}
-
-static double now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-}
-
 static void inject(const char *path)
 {
     struct state before, after;
@@ -200,7 +181,6 @@ static void fork_and_wait(cuspan_replay_run_fn *run)
 
 static void *fork_a_few(void *unused)
 {
-    (void)unused;
     for (int i = 0; i < 10; i++)
         fork_and_wait(NULL);
     return NULL;

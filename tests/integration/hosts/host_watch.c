@@ -64,7 +64,6 @@ static void note_inside(const char *what)
 /* Records the system call and makes it, with its six arguments unchanged. */
 static void on_syscall(int signal_number, siginfo_t *info, void *context)
 {
-    (void)signal_number;
     greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
     traps = 0; /* until the next callback, because the return from here is a system call */
     note("makes system call", info->si_syscall);

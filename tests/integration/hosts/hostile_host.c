@@ -482,19 +482,16 @@ static __thread jmp_buf out;
 
 static void jump_out(int number)
 {
-    (void)number;
     siglongjmp(out, 1);
 }
 
 static void end_thread(int number)
 {
-    (void)number;
     pthread_exit(NULL);
 }
 
 static void use_in_handler(int number)
 {
-    (void)number;
     if (agent) /* otherwise it would search for one, with a lock of the loader */
         cuspan_flush(1);
 }

@@ -5,6 +5,7 @@
  *
  * Its output, and how it ends, must be the same with and without the agent. */
 #include "forked_child.h"
+#include "host_support.h"
 #include "agent/recording/replay_seam.h"
 
 #include <dlfcn.h>
@@ -28,7 +29,6 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define STATUS       7
@@ -49,45 +49,14 @@ cuspan_replay_watch_fn cuspan_replay_watch;
 void cuspan_replay_watch(enum replay_watch event, const char *what)
 {
     static const char text[] = "host: CUPTI is called in a child\n";
-    (void)what;
     if (event == REPLAY_WATCH_CUPTI && getpid() != self && write(STDOUT_FILENO, text, sizeof text - 1) < 0)
         _exit(1);
-}
-
-static void say(const char *text)
-{
-    printf("host: %s\n", text);
-    fflush(stdout);
 }
 
 static void complain(const char *what)
 {
     printf("host: %s: %s\n", what, strerror(errno));
     exit(1);
-}
-
-static void *find(void *handle, const char *symbol)
-{
-    void *found = handle ? dlsym(handle, symbol) : NULL;
-    if (!found) {
-        printf("host: %s\n", dlerror());
-        exit(1);
-    }
-    return found;
-}
-
-static void pause_ms(unsigned ms)
-{
-    struct timespec left = {ms / 1000, (long)(ms % 1000) * 1000000};
-    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
-    }
-}
-
-static double now_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
 static void play(void)
@@ -101,7 +70,7 @@ static void play(void)
 
 static void inject(void)
 {
-    ((int (*)(void))find(dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL), "InitializeInjection"))();
+    ((int (*)(void))find(arguments[1], "InitializeInjection"))();
 }
 
 static void start(void)
@@ -174,7 +143,6 @@ static void with_exec(void)
 
 static void *fork_many(void *number)
 {
-    char *const *command = child_command();
     for (int i = 0; i < FORKS_EACH; i++) {
         pid_t child = fork();
         if (child == 0) {
@@ -187,7 +155,6 @@ static void *fork_many(void *number)
         }
         check_child(child, "a child of many");
     }
-    (void)command;
     return NULL;
 }
 
@@ -290,7 +257,7 @@ static void without_descriptors_from_the_start(void)
 {
     void *library = dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);
     take_all_descriptors();
-    ((int (*)(void))find(library, "InitializeInjection"))();
+    ((int (*)(void))find_in(library, "InitializeInjection"))();
     play();
 }
 
@@ -351,7 +318,7 @@ static void with_system_calls_denied_before(void)
 {
     void *library = dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);
     deny_system_calls();
-    ((int (*)(void))find(library, "InitializeInjection"))();
+    ((int (*)(void))find_in(library, "InitializeInjection"))();
     play();
 }
 
@@ -541,8 +508,8 @@ int main(int argc, char **argv)
     arguments = argv;
     self = getpid();
     void *handle = dlopen(argv[2], RTLD_NOW | RTLD_LOCAL);
-    run = (cuspan_replay_run_fn *)find(handle, "cuspan_replay_run");
-    if (((cuspan_replay_load_fn *)find(handle, "cuspan_replay_load"))(argv[3], &err) != STATUS_OK) {
+    run = (cuspan_replay_run_fn *)find_in(handle, "cuspan_replay_run");
+    if (((cuspan_replay_load_fn *)find_in(handle, "cuspan_replay_load"))(argv[3], &err) != STATUS_OK) {
         printf("host: %s\n", err.text);
         return 1;
     }

@@ -9,7 +9,6 @@
 #include <nvtx3/nvToolsExtCuda.h>
 #include <nvtx3/nvToolsExtCudaRt.h>
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +40,7 @@ __attribute__((visibility("default"))) void plugin_pop(void)
 
 #else
 
+#include "host_support.h"
 #include "agent/recording/replay_seam.h"
 
 #define THREADS 4
@@ -158,17 +158,6 @@ static void name_objects(void)
     resource.messageType = NVTX_MESSAGE_TYPE_ASCII;
     resource.message.ascii = "resource";
     nvtxDomainResourceDestroy(nvtxDomainResourceCreate(NULL, &resource));
-}
-
-static void *find(const char *path, const char *symbol)
-{
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    void *found = library ? dlsym(library, symbol) : NULL;
-    if (!found) {
-        printf("%s\n", dlerror());
-        exit(1);
-    }
-    return found;
 }
 
 static int call_every_function(void)

@@ -59,7 +59,6 @@ static uint64_t profilers_clock(void)
 static void on_callback(void *userdata, uint32_t domain, uint32_t cbid, const void *data)
 {
     const struct cupti_callback_data *call = data;
-    (void)cbid;
     if (userdata != &subscriber)
         atomic_fetch_add(&wrong, 1);
     atomic_fetch_add(&callbacks, 1);
@@ -169,7 +168,6 @@ static void *flush_on(void *unused)
 
 static void *play_on(void *unused)
 {
-    (void)unused;
     while (atomic_load(&is_playing)) {
         play();
         nap(PAUSE_MS);

@@ -4,27 +4,15 @@
  *   polling_host LIBCUSPAN FAKE-CUPTI        prints "host: done" and exits with status 7
  *
  * It makes the callbacks itself: the fake CUPTI only keeps whom to call. */
+#include "host_support.h"
 #include "agent/abi/cupti_abi.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #define THREADS 6
 #define CALL_ID 1 /* any that detail full has */
-
-static void *find(const char *path, const char *symbol)
-{
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    void *found = library ? dlsym(library, symbol) : NULL;
-    if (!found) {
-        printf("host: %s\n", dlerror());
-        exit(1);
-    }
-    return found;
-}
 
 static void *poll_forever(void *callback)
 {

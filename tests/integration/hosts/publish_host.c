@@ -6,11 +6,11 @@
  * agent PUBLISH_HOST_WAIT_S seconds to read it, and plays it again. Before that, with `ask`, it requests with
  * cuspan.h that its threads' contexts be published (OTEP 4947); with `shown` or `hidden` it attaches one and
  * reads it like an eBPF profiler. Prints every fault, then "host: done", and exits with status 7, or 1. */
+#include "host_support.h"
 #include "cuspan/cuspan.h"
 #include "agent/recording/replay_seam.h"
 #include "support/thread_ctx_reader.h"
 
-#include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,16 +27,6 @@ static void complain(const char *what)
 {
     printf("host: %s\n", what);
     wrong = 1;
-}
-
-static void *find(const char *path, const char *symbol)
-{
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    void *found = library ? dlsym(library, symbol) : NULL;
-    if (found)
-        return found;
-    printf("host: %s\n", dlerror());
-    exit(1);
 }
 
 static void play(const char *library)

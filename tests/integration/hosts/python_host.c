@@ -35,8 +35,6 @@ static void walk(void)
 
 static void *walk_from_python(void *self, void *arguments)
 {
-    (void)self;
-    (void)arguments;
     walk();
     return none("");
 }
