@@ -20,6 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#pragma GCC diagnostic ignored "-Wmissing-prototypes" /* NVIDIA's header has them */
+
 #define EXPORTED __attribute__((visibility("default")))
 
 #define NOT_SUPPORTED 3
@@ -33,14 +35,12 @@ static int number(const char *name, int otherwise)
     return text && *text ? atoi(text) : otherwise;
 }
 
-EXPORTED int cuDriverGetVersion(int *version);
 EXPORTED int cuDriverGetVersion(int *version)
 {
     *version = number("FAKE_CUDA_VERSION", 13000);
     return 0;
 }
 
-EXPORTED int cuInit(unsigned flags);
 EXPORTED int cuInit(unsigned flags)
 {
     const char *text = getenv("FAKE_CUDA_INIT");
@@ -51,82 +51,70 @@ EXPORTED int cuInit(unsigned flags)
     return number("FAKE_CUDA_INIT", 0);
 }
 
-EXPORTED int cuDeviceGetCount(int *count);
 EXPORTED int cuDeviceGetCount(int *count)
 {
     *count = number("FAKE_CUDA_DEVICES", 1);
     return 0;
 }
 
-EXPORTED int cuGetErrorName(int result, const char **name);
 EXPORTED int cuGetErrorName(int result, const char **name)
 {
     *name = result == 100 ? "CUDA_ERROR_NO_DEVICE" : result == 802 ? "CUDA_ERROR_SYSTEM_NOT_READY" : NULL;
     return *name ? 0 : 1;
 }
 
-EXPORTED int nvmlInit_v2(void);
 EXPORTED int nvmlInit_v2(void)
 {
     return number("FAKE_NVML_INIT", 0);
 }
 
-EXPORTED const char *nvmlErrorString(int result);
 EXPORTED const char *nvmlErrorString(int result)
 {
     return result == 18 ? "Driver/library version mismatch" : "an NVML error";
 }
 
-EXPORTED int nvmlSystemGetDriverVersion(char *version, unsigned size);
 EXPORTED int nvmlSystemGetDriverVersion(char *version, unsigned size)
 {
     snprintf(version, size, "570.10");
     return 0;
 }
 
-EXPORTED int nvmlDeviceGetCount_v2(unsigned *count);
 EXPORTED int nvmlDeviceGetCount_v2(unsigned *count)
 {
     *count = (unsigned)number("FAKE_NVML_COUNT", 1);
     return 0;
 }
 
-EXPORTED int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device);
 EXPORTED int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device)
 {
     *device = device;
     return 0;
 }
 
-EXPORTED int nvmlDeviceGetName(void *device, char *name, unsigned size);
 EXPORTED int nvmlDeviceGetName(void *device, char *name, unsigned size)
 {
     snprintf(name, size, "Fake GPU");
     return 0;
 }
 
-EXPORTED int nvmlDeviceGetComputeMode(void *device, unsigned *mode);
 EXPORTED int nvmlDeviceGetComputeMode(void *device, unsigned *mode)
 {
     *mode = (unsigned)number("FAKE_NVML_COMPUTE_MODE", 0);
     return 0;
 }
 
-EXPORTED int nvmlDeviceGetMigMode(void *device, unsigned *mode, unsigned *pending);
 EXPORTED int nvmlDeviceGetMigMode(void *device, unsigned *mode, unsigned *pending)
 {
     *mode = *pending = (unsigned)number("FAKE_NVML_MIG", 0);
     return getenv("FAKE_NVML_MIG") ? 0 : NOT_SUPPORTED;
 }
 
-EXPORTED int nvmlDeviceGetMaxMigDeviceCount(void *device, unsigned *count);
 EXPORTED int nvmlDeviceGetMaxMigDeviceCount(void *device, unsigned *count)
 {
     *count = 7;
     return 0;
 }
 
-EXPORTED int nvmlDeviceGetMigDeviceHandleByIndex(void *device, unsigned index, void **instance);
 EXPORTED int nvmlDeviceGetMigDeviceHandleByIndex(void *device, unsigned index, void **instance)
 {
     *instance = instance;
@@ -147,7 +135,6 @@ CUPTI_NAMED_SUBSCRIBER_CALLS(STUB)
 CUPTI_SUBSCRIBER_CALLS(STUB)
 #undef cuptiGetVersion
 
-EXPORTED uint32_t cuptiGetVersion(uint32_t *version);
 EXPORTED uint32_t cuptiGetVersion(uint32_t *version)
 {
     Dl_info info;

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <time.h>
 
+#pragma GCC diagnostic ignored "-Wmissing-prototypes" /* NVIDIA's header has them */
+
 #define EXPORTED      __attribute__((visibility("default")))
 #define INVALID       2
 #define NOT_SUPPORTED 3
@@ -33,7 +35,6 @@ static int slowly(void)
     return 0;
 }
 
-EXPORTED int nvmlInit_v2(void);
 EXPORTED int nvmlInit_v2(void)
 {
     const char *result = getenv("FAKE_NVML_INIT");
@@ -41,7 +42,6 @@ EXPORTED int nvmlInit_v2(void)
     return result ? atoi(result) : 0;
 }
 
-EXPORTED int nvmlDeviceGetHandleByUUID(const char *uuid, void **device);
 EXPORTED int nvmlDeviceGetHandleByUUID(const char *uuid, void **device)
 {
     const char *wanted = getenv("FAKE_NVML_UUID");
@@ -51,97 +51,74 @@ EXPORTED int nvmlDeviceGetHandleByUUID(const char *uuid, void **device)
     return wanted && strcmp(wanted, uuid) != 0 ? NOT_FOUND : slowly();
 }
 
-EXPORTED int nvmlDeviceGetName(void *device, char *name, unsigned bytes);
 EXPORTED int nvmlDeviceGetName(void *device, char *name, unsigned bytes)
 {
-    (void)device;
     snprintf(name, bytes, "Stand-in GPU");
     return slowly();
 }
 
-EXPORTED int nvmlDeviceGetUtilizationRates(void *device, unsigned *rates);
 EXPORTED int nvmlDeviceGetUtilizationRates(void *device, unsigned *rates)
 {
-    (void)device;
     rates[0] = 42;
     rates[1] = 7;
     return slowly();
 }
 
-EXPORTED int nvmlDeviceGetMemoryInfo(void *device, unsigned long long *memory);
 EXPORTED int nvmlDeviceGetMemoryInfo(void *device, unsigned long long *memory)
 {
-    (void)device;
     memory[0] = 1000;
     memory[1] = 750;
     memory[2] = 250;
     return slowly();
 }
 
-EXPORTED int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius);
 EXPORTED int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius)
 {
-    (void)device;
     *celsius = 55;
     return sensor == 0 ? slowly() : NOT_SUPPORTED;
 }
 
-EXPORTED int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts);
 EXPORTED int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts)
 {
-    (void)device;
     *milliwatts = 123500;
     return slowly();
 }
 
 /* Older GPUs do not support it. */
-EXPORTED int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *millijoules);
 EXPORTED int nvmlDeviceGetTotalEnergyConsumption(void *device, unsigned long long *millijoules)
 {
-    (void)device;
     *millijoules = 9000;
     return getenv("FAKE_NVML_OLD") ? NOT_SUPPORTED : slowly();
 }
 
 /* Workstations' boards lack it. */
-EXPORTED int nvmlDeviceGetTotalEccErrors(void *device, int type, int since, unsigned long long *count);
 EXPORTED int nvmlDeviceGetTotalEccErrors(void *device, int type, int since, unsigned long long *count)
 {
-    (void)device;
     *count = type == 0 ? 12 : 1;
     return getenv("FAKE_NVML_PLAIN") || since != 0 ? NOT_SUPPORTED : slowly();
 }
 
-EXPORTED int nvmlDeviceGetPcieReplayCounter(void *device, unsigned *count);
 EXPORTED int nvmlDeviceGetPcieReplayCounter(void *device, unsigned *count)
 {
-    (void)device;
     *count = 3;
     return slowly();
 }
 
-EXPORTED int nvmlDeviceGetSerial(void *device, char *serial, unsigned bytes);
 EXPORTED int nvmlDeviceGetSerial(void *device, char *serial, unsigned bytes)
 {
-    (void)device;
     snprintf(serial, bytes, "1653724000314");
     return getenv("FAKE_NVML_PLAIN") ? NOT_SUPPORTED : slowly();
 }
 
-EXPORTED int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons);
 EXPORTED int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons)
 {
-    (void)device;
     *reasons = is_status("limited") ? 0x4 : is_status("hot") ? 0x40 : is_status("old-slow") ? 0x8 : 0x1;
     return slowly();
 }
 
 EXPORTED int nvmlDeviceGetRemappedRows(void *device, unsigned *corrected, unsigned *uncorrected,
-                                       unsigned *is_pending, unsigned *has_failed);
-EXPORTED int nvmlDeviceGetRemappedRows(void *device, unsigned *corrected, unsigned *uncorrected,
                                        unsigned *is_pending, unsigned *has_failed)
 {
-    (void)device;
     *corrected = *uncorrected = 0;
     *is_pending = is_status("pending");
     *has_failed = is_status("worn");
@@ -166,30 +143,24 @@ static int find_link(unsigned link, char *end)
     return 0;
 }
 
-EXPORTED int nvmlDeviceGetNvLinkState(void *device, unsigned link, int *is_active);
 EXPORTED int nvmlDeviceGetNvLinkState(void *device, unsigned link, int *is_active)
 {
     char end[8] = "";
-    (void)device;
     int result = find_link(link, end);
     *is_active = strcmp(end, "--") != 0;
     return result;
 }
 
-EXPORTED int nvmlDeviceGetNvLinkVersion(void *device, unsigned link, unsigned *version);
 EXPORTED int nvmlDeviceGetNvLinkVersion(void *device, unsigned link, unsigned *version)
 {
     char end[8];
-    (void)device;
     *version = 4;
     return find_link(link, end);
 }
 
-EXPORTED int nvmlDeviceGetNvLinkRemoteDeviceType(void *device, unsigned link, int *type);
 EXPORTED int nvmlDeviceGetNvLinkRemoteDeviceType(void *device, unsigned link, int *type)
 {
     char end[8] = "";
-    (void)device;
     int result = find_link(link, end);
     *type = strcmp(end, "switch") == 0 ? 2 : 0;
     return result;
@@ -201,20 +172,16 @@ struct pci {
     char address[32];
 };
 
-EXPORTED int nvmlDeviceGetNvLinkRemotePciInfo_v2(void *device, unsigned link, struct pci *pci);
 EXPORTED int nvmlDeviceGetNvLinkRemotePciInfo_v2(void *device, unsigned link, struct pci *pci)
 {
     char end[8];
-    (void)device;
     snprintf(pci->short_address, sizeof pci->short_address, "0000:43:00.0");
     snprintf(pci->address, sizeof pci->address, "00000000:43:00.0");
     return find_link(link, end);
 }
 
-EXPORTED int nvmlDeviceGetPciInfo_v3(void *device, struct pci *pci);
 EXPORTED int nvmlDeviceGetPciInfo_v3(void *device, struct pci *pci)
 {
-    (void)device;
     snprintf(pci->short_address, sizeof pci->short_address, "0000:1B:00.0");
     snprintf(pci->address, sizeof pci->address, "00000000:1B:00.0");
     return slowly();
@@ -227,10 +194,8 @@ struct field {
     unsigned long long value;
 };
 
-EXPORTED int nvmlDeviceGetFieldValues(void *device, int count, struct field *fields);
 EXPORTED int nvmlDeviceGetFieldValues(void *device, int count, struct field *fields)
 {
-    (void)device;
     for (int i = 0; i < count; i++) {
         bool is_temperature = fields[i].id == 82 && !getenv("FAKE_NVML_PLAIN");
         bool is_action = fields[i].id == 230 && !getenv("FAKE_NVML_PLAIN");
