@@ -15,6 +15,7 @@
  *   callback_bench --sample [BLOCKS]       only the first figure, and the estimate of callback_time.h's
  *                                          sample for the same callbacks
  */
+#include "measured.h"
 #include "base/clock.h"
 #include "base/accounting/counters.h"
 #include "agent/capture/callbacks/callback_time.h"
@@ -136,12 +137,6 @@ static uint64_t block_ns(bool has_callbacks, enum parent parent)
     return took_ns;
 }
 
-static int compare(const void *a, const void *b)
-{
-    double one = *(const double *)a, other = *(const double *)b;
-    return (one > other) - (one < other);
-}
-
 static void prepare_call(void)
 {
     static int32_t result;
@@ -192,7 +187,7 @@ static void compare_sample(size_t blocks)
         double without = (double)block_ns(false, PARENT_SESSION) / BLOCK;
         costs[i] = (double)block_ns(true, PARENT_SESSION) / BLOCK - without;
     }
-    qsort(costs, blocks, sizeof *costs, compare);
+    sort(costs, blocks);
     struct callback_time_sum sum = callback_time_get();
     printf("callbacks of a launch: %.0f ns (quartiles %.0f to %.0f); by the sample %llu ns (%llu calls)\n",
            costs[blocks / 2], costs[blocks / 4], costs[blocks / 4 * 3], (unsigned long long)sum.call_ns,
@@ -249,8 +244,8 @@ int main(int argc, char **argv)
     atomic_store(&is_done, true);
     pthread_join(drainer, NULL);
     for (int p = 0; p < PARENTS; p++)
-        qsort(costs[p], blocks, sizeof **costs, compare);
-    qsort(works, blocks, sizeof *works, compare);
+        sort(costs[p], blocks);
+    sort(works, blocks);
     size_t half = blocks / 2;
     printf("callbacks of a launch: %.0f ns (quartiles %.0f to %.0f) beside %.0f ns of the host's own; %llu "
            "lost\n",

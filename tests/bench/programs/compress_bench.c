@@ -5,13 +5,13 @@
  *
  *   compress_bench BODY_FILE SPANS_IN_IT
  */
+#include "measured.h"
 #include "agent/export/compress/compress.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define ROUNDS 25
 
@@ -32,13 +32,6 @@ struct candidate {
     double best_ns;
     size_t bytes;
 };
-
-static double thread_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
 
 static struct chunk *read_chunks(FILE *file, struct chunk_pool *pool, size_t *bytes)
 {

@@ -2,6 +2,7 @@
  * (agent/capture/context/publish.h): build/context_bench. Each line is the median of nine alternating runs,
  * of a start and an end together.
  */
+#include "measured.h"
 #include "agent/capture/callbacks/callbacks.h"
 #include "agent/capture/context/context.h"
 #include "agent/capture/context/range.h"
@@ -53,12 +54,6 @@ static double run(void (*work)(void))
     return ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) / ROUNDS;
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void measure(const char *name, void (*work)(void), const char *folder)
 {
     double ns[2][RUNS];
@@ -73,7 +68,7 @@ static void measure(const char *name, void (*work)(void), const char *folder)
             ns[published][i] = run(work);
         }
     for (int published = 0; published < 2; published++) {
-        qsort(ns[published], RUNS, sizeof(double), compare);
+        sort(ns[published], RUNS);
         printf("%-18s %-13s %6.1f ns (%.1f to %.1f)\n", name, published ? "published" : "",
                ns[published][RUNS / 2], ns[published][0], ns[published][RUNS - 1]);
     }

@@ -33,7 +33,6 @@ void (*callbacks_on_graph)(void);
 
 enum status callbacks_init(bool parameters)
 {
-    (void)parameters;
     return STATUS_OK;
 }
 
@@ -46,7 +45,6 @@ bool callbacks_take_flush_soon(void)
 
 bool sdk_context_poll(sdk_context_own_fn *own)
 {
-    (void)own;
     return false;
 }
 
@@ -60,7 +58,6 @@ void publish_give_way(void) {}
 /* Nor does it know steps. */
 bool steps_take(struct step_boundary *boundary, uint64_t *missed)
 {
-    (void)boundary;
     *missed = 0;
     return false;
 }
@@ -111,7 +108,6 @@ void callbacks_handle(void *userdata, uint32_t domain, uint32_t cbid, const void
 
 static const char *read_environment(const char *name, void *context)
 {
-    (void)context;
     return getenv(name);
 }
 
@@ -136,7 +132,6 @@ static bool switch_off(unsigned buffers)
 
 static void *return_buffers(void *unused)
 {
-    (void)unused;
     const char *off_file = getenv("CUSPAN_FLOOR_OFF_FILE");
     struct timespec pause = {0, 1000000};
     unsigned buffers = 0;

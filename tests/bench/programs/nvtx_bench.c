@@ -1,5 +1,6 @@
 /* Measures the cost of NVTX's handlers without context.h, whose functions do nothing here: build/nvtx_bench.
  * Each line is the median of nine runs, of a push and a pop together. */
+#include "measured.h"
 #include "agent/capture/context/context.h"
 #include "agent/capture/context/range.h"
 #include "agent/capture/context/steps.h"
@@ -55,7 +56,6 @@ uint64_t range_start(const struct range_text *text)
 
 bool range_end(uint64_t id, const struct range_end *end)
 {
-    (void)end;
     return id != 0;
 }
 
@@ -100,11 +100,6 @@ static void push_event(void)
     ((int (*)(const void *, const void *))functions[NVTX_CALL_DomainRangePushEx])(domain, event);
 }
 
-static int compare(const void *a, const void *b)
-{
-    return *(const double *)a < *(const double *)b ? -1 : *(const double *)a > *(const double *)b;
-}
-
 static void measure(const char *what, void (*push)(void), const void *of)
 {
     int (*pop)(const void *) = (int (*)(const void *))functions[NVTX_CALL_DomainRangePop];
@@ -120,7 +115,7 @@ static void measure(const char *what, void (*push)(void), const void *of)
         runs_ns[run] =
             ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) / ROUNDS;
     }
-    qsort(runs_ns, RUNS, sizeof *runs_ns, compare);
+    sort(runs_ns, RUNS);
     printf("%-48s %6.1f ns\n", what, runs_ns[RUNS / 2]);
 }
 

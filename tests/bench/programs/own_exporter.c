@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/accounting/counters.h"
 #include "agent/config/config.h"
+#include "measured.h"
 #include "spans.h"
 
 #include <inttypes.h>
@@ -29,13 +30,6 @@ static double process_ns(void)
            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e3;
 }
 
-static double thread_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
 _Noreturn static void fail(const char *why)
 {
     fprintf(stderr, "own_exporter: %s\n", why);
@@ -52,8 +46,6 @@ static int print_kernels(void)
 /* The user's settings must not affect the measurement. */
 static const char *no_variable(const char *name, void *context)
 {
-    (void)name;
-    (void)context;
     return NULL;
 }
 

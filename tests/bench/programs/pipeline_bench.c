@@ -8,6 +8,7 @@
  * and buffers is the host's and CUPTI's work: it is measured separately and subtracted. A stage's cost is the
  * chain's cost up to it, minus the chain up to the stage before, in CPU time of the thread; medians of rounds
  * in which the chains alternate. Memory that is allocated after the first repetition is counted. */
+#include "measured.h"
 #include "base/clock.h"
 #include "base/accounting/counters.h"
 #include "base/buffers/ring.h"
@@ -29,7 +30,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #define RING_BYTES       (256 * 1024)
 #define LARGE_RINGS      16 /* as many as the agent has; further threads have small ones */
@@ -591,22 +591,9 @@ static void chain_deinit(struct chain *chain)
 
 /* --- measuring --- */
 
-static double thread_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double one = *(const double *)a, other = *(const double *)b;
-    return (one > other) - (one < other);
-}
-
 static double quantile(double *values, unsigned count, double at)
 {
-    qsort(values, count, sizeof *values, compare);
+    sort(values, count);
     return values[(unsigned)(at * (count - 1) + 0.5)];
 }
 

@@ -5,6 +5,7 @@
  *   stack_bench --counted WALKS     only that many cached walks, to count instructions in native_frames_walk
  *   stack_bench --names LIBRARY FUNCTION   the first lookup of a name in the library, at once and in parts of
  *                                          1 ms: medians and the longest part of 20 */
+#include "measured.h"
 #include "base/clock.h"
 #include "agent/capture/stacks/native_frames.h"
 #include "agent/correlate/stacks/symbols.h"
@@ -161,15 +162,9 @@ static void run(struct block *block)
     deeper_14(block);
 }
 
-static int compare(const void *a, const void *b)
-{
-    double one = *(const double *)a, other = *(const double *)b;
-    return (one > other) - (one < other);
-}
-
 static double median(double *values, size_t count)
 {
-    qsort(values, count, sizeof *values, compare);
+    sort(values, count);
     return values[count / 2];
 }
 
@@ -279,12 +274,6 @@ static enum way counted_way(const char *name)
 
 #define LOOKUPS 20
 
-static int compare_numbers(const void *a, const void *b)
-{
-    double one = *(const double *)a, other = *(const double *)b;
-    return (one > other) - (one < other);
-}
-
 /* False: no memory, or it has no name. */
 static bool look_up(uint64_t address, uint64_t part_ns, double *all_ms, double *longest_ms)
 {
@@ -317,8 +306,8 @@ static int measure_names(const char *path, const char *function)
             return 1;
         }
     for (int way = 0; way < 2; way++) {
-        qsort(all[way], LOOKUPS, sizeof(double), compare_numbers);
-        qsort(longest[way], LOOKUPS, sizeof(double), compare_numbers);
+        sort(all[way], LOOKUPS);
+        sort(longest[way], LOOKUPS);
         printf("%s: %.1f ms (%.1f to %.1f); longest part %.1f ms (%.1f to %.1f)\n",
                way ? "in parts" : "at once", all[way][LOOKUPS / 2], all[way][0], all[way][LOOKUPS - 1],
                longest[way][LOOKUPS / 2], longest[way][0], longest[way][LOOKUPS - 1]);

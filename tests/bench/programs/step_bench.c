@@ -2,6 +2,7 @@
  * NCCL's collectives: build/step_bench. Each line is the median of nine runs. A pipeline thread is missing,
  * so the list of boundaries is overwritten. Waking up, when a step needs capture and the one before did not,
  * adds CUPTI's switch of records (sleep_control.h). */
+#include "measured.h"
 #include "agent/capture/context/collective_steps.h"
 #include "agent/capture/context/steps.h"
 #include "agent/capture/nccl/collective_period.h"
@@ -12,24 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define RUNS    9
 #define STEPS   1000000
 #define PATTERN "ProfilerStep#*"
-
-static double now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static void begin_step(int64_t number)
 {
@@ -38,13 +25,11 @@ static void begin_step(int64_t number)
 
 static void push_step(int64_t number)
 {
-    (void)number;
     steps_begin_from_nvtx("ProfilerStep#17", strlen("ProfilerStep#17"));
 }
 
 static void push_other(int64_t number)
 {
-    (void)number;
     steps_begin_from_nvtx("aten::convolution_backward", strlen("aten::convolution_backward"));
 }
 
@@ -81,11 +66,11 @@ static void measure_worst(void)
         period.proof = PERIOD_WINDOW_MAX;
         for (int i = 0; i < PERIOD_WINDOW_MAX - 1; i++)
             collective_period_note(&period, COLLECTIVE_ALL_REDUCE, 4096, &number);
-        double start = now_ns();
+        double start = thread_ns();
         collective_period_note(&period, COLLECTIVE_ALL_REDUCE, 8192, &number);
-        ns[run] = now_ns() - start;
+        ns[run] = thread_ns() - start;
     }
-    qsort(ns, RUNS, sizeof *ns, compare);
+    sort(ns, RUNS);
     printf("%-52s %6.1f ns\n", "the longest time of one collective", ns[RUNS / 2]);
 }
 
@@ -93,12 +78,12 @@ static void measure(const char *what, void (*body)(int64_t number))
 {
     double ns[RUNS];
     for (int run = 0; run < RUNS; run++) {
-        double start = now_ns();
+        double start = thread_ns();
         for (int64_t number = 0; number < STEPS; number++)
             body(number);
-        ns[run] = (now_ns() - start) / STEPS;
+        ns[run] = (thread_ns() - start) / STEPS;
     }
-    qsort(ns, RUNS, sizeof *ns, compare);
+    sort(ns, RUNS);
     printf("%-52s %6.1f ns\n", what, ns[RUNS / 2]);
 }
 
