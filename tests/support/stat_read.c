@@ -12,7 +12,6 @@
 
 static enum status take(void *stream, struct trace *segment, struct error *err)
 {
-    (void)err;
     stat_stream_take(stream, segment);
     return STATUS_OK;
 }

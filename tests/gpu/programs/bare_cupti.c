@@ -27,7 +27,6 @@ static void stop(const char *what, uint32_t result)
 
 static void visit(void *context, const struct activity_record *record)
 {
-    (void)context;
     struct bare_record bare = {record->kind,   record->correlation_id, record->graph_id, record->start_ns,
                                record->end_ns, record->graph_node_id,  record->name,     record};
     options.on_record(&bare);
@@ -61,20 +60,17 @@ static void complete(cuda_context_handle context, uint32_t stream, uint8_t *buff
 static void request_v2(uint8_t **buffer, size_t *size, size_t *records_max,
                        struct cupti_buffer_request_info *info)
 {
-    (void)info;
     request(buffer, size, records_max);
 }
 
 static void complete_v2(uint8_t *buffer, size_t size, size_t valid, struct cupti_buffer_complete_info *info)
 {
-    (void)size;
     decode_learn_layouts(info->ppRecordLayouts, info->numRecordLayouts);
     read_buffer(buffer, valid);
 }
 
 static void handle(void *userdata, uint32_t domain, uint32_t cbid, const void *data)
 {
-    (void)userdata;
     options.on_callback(domain, cbid, data);
 }
 

@@ -240,7 +240,6 @@ int main(int argc, char **argv)
     __typeof__(&cuDevicePrimaryCtxRetain) p_retain =
         (__typeof__(&cuDevicePrimaryCtxRetain))dlsym(cuda, "cuDevicePrimaryCtxRetain");
     __typeof__(&cuDevicePrimaryCtxRetain) p_unused = p_retain;
-    (void)p_unused;
     CUresult (*p_reset)(CUdevice) = (CUresult(*)(CUdevice))dlsym(cuda, "cuDevicePrimaryCtxReset_v2");
     LOAD_CU(cuCtxSetCurrent);
     LOAD_CU(cuModuleLoadData);

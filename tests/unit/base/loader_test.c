@@ -110,7 +110,6 @@ static atomic_bool is_over;
 
 static void *visit_always(void *unused)
 {
-    (void)unused;
     while (!atomic_load(&is_over))
         (void)loader_visit(count, NULL);
     return NULL;

@@ -19,7 +19,6 @@ EXPORTED cupti_callback_fn
 EXPORTED cuptiSubscribe_fn cuptiSubscribe;
 uint32_t cuptiSubscribe(cupti_subscriber_handle *subscriber, cupti_callback_fn *callback, void *userdata)
 {
-    (void)userdata;
     fake_callback = callback;
     *subscriber = (cupti_subscriber_handle)(uintptr_t)&fake_callback;
     return CUPTI_OK;

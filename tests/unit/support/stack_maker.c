@@ -142,7 +142,6 @@ static void early_return(struct stack_plan *plan)
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     struct stack_plan *plan = current;
-    (void)info;
     current = NULL;
     if (plan)
         stack_next(plan);

@@ -1,4 +1,4 @@
-/* What every unit test includes: cmocka, after the headers that it needs. */
+/* cmocka, after the headers that it needs: every unit test includes this one. */
 #pragma once
 
 #include <setjmp.h>

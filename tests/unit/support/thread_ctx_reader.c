@@ -81,7 +81,6 @@ static bool names_it(const struct tables *tables, const Elf64_Rela *relocation)
 static int look(struct dl_phdr_info *info, size_t size, void *count)
 {
     struct tables tables = {.symbols = NULL};
-    (void)size;
     for (int i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
             read_dynamic(info, (const Elf64_Dyn *)(uintptr_t)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr),
