@@ -11,19 +11,14 @@ import argparse
 import random
 import struct
 import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from otlp_encode import varint  # noqa: E402
 
 REQUESTS_OF_MESSAGE = 1000
 PROCESSES = 8
 START_NS = 1_780_000_000_000_000_000
-
-
-def varint(value):
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
 
 
 def field(number, data):

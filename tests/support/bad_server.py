@@ -24,6 +24,9 @@ import threading
 import time
 from pathlib import Path
 
+import otlp_sink
+from otlp_encode import varint
+
 PROTOBUF, JSON, GRPC = "application/x-protobuf", "application/json", "application/grpc"
 HTML = "text/html"
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -40,14 +43,6 @@ class Gone(Exception):
 # ---- protobuf, as far as needed ----
 
 
-def varint(number):
-    out = bytearray()
-    while number >= 0x80:
-        out.append(number & 0x7f | 0x80)
-        number >>= 7
-    return bytes(out) + bytes([number])
-
-
 def field(number, value):
     """A varint, or bytes with their length."""
     if isinstance(value, int):
@@ -56,28 +51,9 @@ def field(number, value):
 
 
 def fields(message):
-    at = 0
-
-    def read():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = message[at]
-            at += 1
-            value |= (byte & 0x7f) << shift
-            shift += 7
-            if byte < 0x80:
-                return value
-
-    while at < len(message):
-        tag = read()
-        kind = tag & 7
-        if kind == 0:
-            yield tag >> 3, read()
-            continue
-        size = read() if kind == 2 else {1: 8, 5: 4}[kind]
-        yield tag >> 3, message[at:at + size]
-        at += size
+    """Those of otlp_sink, with the bytes of what has a length."""
+    for number, value in otlp_sink.fields(message):
+        yield number, message[slice(*value)] if isinstance(value, tuple) else value
 
 
 def span_ids(request):
