@@ -17,7 +17,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/fleet"))
-import clickhouse_case  # noqa: E402
+import clickhouse_case  # noqa: E402, which finds built
+import built  # noqa: E402
 import exporter_rows  # noqa: E402
 from chdb_server import statements  # noqa: E402
 
@@ -83,7 +84,7 @@ def make_spans(connection, copies):
     with tempfile.TemporaryDirectory() as folder:
         for path in clickhouse_case.RECORDINGS:
             file = Path(folder) / f"{path.stem}.jsonl"
-            clickhouse_case.native("replay", "--quiet", "--file", file, path)
+            built.output_of("replay", "--quiet", "--file", file, path)
             rows = [exporter_rows.json.dumps(row) for line in file.open(encoding="utf-8") for row in exporter_rows.rows_of(line)]
             with connection.send_insert(f"INSERT INTO exporter.once ({COLUMNS})", "JSONEachRow") as inserter:
                 inserter.append("\n".join(rows).encode())
@@ -106,7 +107,7 @@ def main():
     parser.add_argument("--copies", type=int, default=535)
     parser.add_argument("--keep", type=Path)
     options = parser.parse_args()
-    clickhouse_case.BUILD = options.build.resolve()
+    built.BUILD = options.build.resolve()
     with tempfile.TemporaryDirectory() as temporary:
         folder = (options.keep or Path(temporary) / "chdb").resolve()
         is_made = folder.exists()

@@ -13,7 +13,6 @@ Needs a build with tests (cmake --preset release -DCUSPAN_BUILD_TESTS=ON), nvcc,
 """
 
 import argparse
-import ctypes
 import glob
 import json
 import multiprocessing

@@ -10,7 +10,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "tests/integration/agent")]
-import metrics_case  # noqa: E402
 import otlp_profiles  # noqa: E402
 from backend import Process, free_ports, post_nothing  # noqa: E402
 from profiles_test import PATH, SERVICE, TORCH, Case, expected, got  # noqa: E402
@@ -86,7 +85,4 @@ class ThroughACollector(Case):
 
 
 if __name__ == "__main__":
-    at = sys.argv.index("--build")
-    metrics_case.FOLDER["build"] = Path(sys.argv[at + 1]).resolve()
-    del sys.argv[at:at + 2]
     unittest.main()

@@ -13,9 +13,7 @@ SCRIPT = Path(__file__).resolve().parents[2] / "deploy/fleet/certificates.sh"
 
 class Certificates(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name, "secrets")
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()), "secrets")
 
     def run_script(self, *arguments, status=0):
         done = subprocess.run([SCRIPT, *arguments], text=True, capture_output=True, check=False)

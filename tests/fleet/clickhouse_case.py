@@ -3,8 +3,6 @@ recordings."""
 
 import gzip
 import json
-import os
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -16,29 +14,12 @@ ROOT = Path(__file__).resolve().parents[2]
 for folder in ("python", "tests/support", "tools"):
     sys.path.insert(0, str(ROOT / folder))
 import exporter_rows  # noqa: E402
+from built import output_of  # noqa: E402
 from chdb_server import statements  # noqa: E402
 
 SCHEMA = ROOT / "deploy/fleet/clickhouse/schema.sql"
 RECORDINGS = sorted([*(ROOT / "examples/recordings").glob("*.cuspanrec"), *(ROOT / "examples/training").glob("*.cuspanrec")])
 START = 1_790_000_000_000_000_000  # 2026-09-21 14:13:20 UTC
-BUILD = ROOT / "build"
-
-
-def take_build():
-    """Removes --build FOLDER from the arguments."""
-    global BUILD
-    if "--build" in sys.argv:
-        at = sys.argv.index("--build")
-        BUILD = Path(sys.argv[at + 1]).resolve()
-        del sys.argv[at : at + 2]
-
-
-def native(*arguments):
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
-    done = subprocess.run([str(BUILD / "cuspan"), *map(str, arguments)], capture_output=True, timeout=600, check=False,
-                          env={**environment, "LC_ALL": "C.UTF-8"})
-    assert done.returncode == 0, done.stderr
-    return done.stdout.decode()
 
 
 def attribute(key, value):
@@ -66,15 +47,13 @@ class ClickHouse(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory()
-        cls.work = Path(cls.temporary.name)
+        cls.work = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
         cls.connection = chdb.connect(str(cls.work / "clickhouse"))
         cls.create()
 
     @classmethod
     def tearDownClass(cls):
         cls.connection.close()
-        cls.temporary.cleanup()
 
     @classmethod
     def create(cls, change=lambda text: text):
@@ -92,7 +71,7 @@ class ClickHouse(unittest.TestCase):
         with cls.lines.open("wb") as out:
             for path in RECORDINGS:
                 file = cls.work / f"{path.stem}.jsonl"
-                native("replay", "--quiet", "--file", file, path)
+                output_of("replay", "--quiet", "--file", file, path)
                 out.write(file.read_bytes())
             out.write(gzip.decompress((ROOT / "examples/training/late_rank.jsonl.gz").read_bytes()))
         cls.insert_file(cls.lines)

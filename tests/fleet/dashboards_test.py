@@ -12,10 +12,11 @@ import re
 import unittest
 from urllib.parse import quote
 
-import clickhouse_case
+import clickhouse_case  # noqa: F401, which finds the modules below
 import cuspan.fleet
 import gen_grafana
-from clickhouse_case import START, ClickHouse, document, native, span
+from built import output_of
+from clickhouse_case import START, ClickHouse, document, span
 
 DASHBOARDS = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(gen_grafana.FOLDER.glob("*.json"))}
 ALL = {name: "*" for name in ("service", "host", "job", "gpu")} | {"trace": ""}
@@ -64,7 +65,7 @@ class Dashboards(ClickHouse):
     def setUpClass(cls):
         super().setUpClass()
         cls.load_recordings()
-        native("export", "-q", "-o", cls.work / "fleet", cls.lines)
+        output_of("export", "-q", "-o", cls.work / "fleet", cls.lines)
         cls.fleet = cuspan.fleet.open(cls.work / "fleet")
         since, until = cls.rows("SELECT toString(toUnixTimestamp(min(time))), toString(toUnixTimestamp(max(time)) + 1) FROM cuspan.stored_spans")[0]
         cls.range = int(since), int(until)
@@ -234,5 +235,4 @@ class Model(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    clickhouse_case.take_build()
     unittest.main()

@@ -19,9 +19,11 @@ from pathlib import Path
 import clickhouse_case
 import exporter_rows
 import proc
-from clickhouse_case import RECORDINGS, SCHEMA, native
+from built import output_of, take_option
+from clickhouse_case import RECORDINGS, SCHEMA
 from make_export import documents
 
+COLLECTOR = take_option("--collector", None)
 SERVER = Path(__file__).with_name("chdb_server.py")
 WAIT_S = 300
 CONFIG = """
@@ -51,8 +53,7 @@ class Exporter(unittest.TestCase):
     maxDiff = None
 
     def setUp(self):
-        self.temporary = tempfile.TemporaryDirectory()
-        self.work = Path(self.temporary.name)
+        self.work = Path(self.enterContext(tempfile.TemporaryDirectory()))
         self.running = []
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj",
                         "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", self.work / "key.pem", "-out", self.work / "cert.pem"],
@@ -62,7 +63,6 @@ class Exporter(unittest.TestCase):
         for process in self.running:
             process.kill()
             process.wait()
-        self.temporary.cleanup()
 
     def start_server(self, *arguments):
         schema = self.work / "schema.sql"  # without merges, so that repeated rows can be counted
@@ -124,7 +124,7 @@ class Exporter(unittest.TestCase):
     def lines(self):
         for path in RECORDINGS:
             file = self.work / f"{path.stem}.jsonl"
-            native("replay", "--quiet", "--file", file, path)
+            output_of("replay", "--quiet", "--file", file, path)
             yield from file.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
 
     def contents(self):
@@ -202,8 +202,4 @@ class Exporter(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    clickhouse_case.take_build()
-    at = sys.argv.index("--collector")
-    COLLECTOR = sys.argv[at + 1]
-    del sys.argv[at : at + 2]
     unittest.main()

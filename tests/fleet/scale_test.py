@@ -7,7 +7,6 @@ and with ClickHouse's engine (chDB) give the same rows for every question, withi
 scale.sh gets its packages from PyPI. The spans, 2 million unless N is given, are made by tests/support/make_fleet.py, in TMPDIR."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -21,8 +20,9 @@ sys.path.insert(0, str(ROOT / "python"))
 sys.path.insert(0, str(ROOT / "tests/support"))
 import cuspan.fleet  # noqa: E402
 import make_fleet  # noqa: E402
+from built import BUILD, CLEAN, take_flag, take_option  # noqa: E402
 
-BUILD, SPANS, HAS_CLICKHOUSE = ROOT / "build", 2_000_000, True
+SPANS, HAS_CLICKHOUSE = 2_000_000, True
 MB, MIB = 10**6, 1 << 20
 # Thirteen processes run at the same time here, and each of them needs some spans in memory. MANY spans have more distinct durations
 # and requests.
@@ -44,9 +44,8 @@ CREATE VIEW cuspan.resources AS SELECT * FROM file('{folder}/resources/*.parquet
 def run_measured(work, *command):
     """Output and what it used (tests/support/run_measured.py)."""
     used = work / "used.json"
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
     done = subprocess.run([sys.executable, "-S", ROOT / "tests/support/run_measured.py", used, *map(str, command)],
-                          capture_output=True, check=False, env={**environment, "LC_ALL": "C.UTF-8", "PYTHONPATH": str(ROOT / "python")})
+                          capture_output=True, check=False, env={**CLEAN, "PYTHONPATH": str(ROOT / "python")})
     found = json.loads(used.read_text())
     assert done.returncode == 0, done.stderr.decode()
     name = " ".join(str(word) for word in command[1:] if "/" not in str(word))
@@ -77,8 +76,7 @@ class Scale(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory()
-        cls.work = Path(cls.temporary.name)
+        cls.work = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
         cls.input, cls.folder = cls.work / "input", cls.work / "fleet"
         start = time.monotonic()
         cls.made = make_fleet.make(BUILD, cls.input, SPANS)
@@ -109,7 +107,6 @@ class Scale(unittest.TestCase):
         if cls.server:
             cls.server.kill()
             cls.server.communicate()
-        cls.temporary.cleanup()
 
     def rows(self, engine, question):
         """All rows of a question, asked once."""
@@ -258,19 +255,7 @@ class Scale(unittest.TestCase):
         self.assertLess(size / self.made["spans"], 30)
 
 
-def option(name, default, kind):
-    if name not in sys.argv:
-        return default
-    at = sys.argv.index(name)
-    value = kind(sys.argv.pop(at + 1))
-    sys.argv.pop(at)
-    return value
-
-
 if __name__ == "__main__":
-    BUILD = option("--build", BUILD, lambda path: Path(path).resolve())
-    SPANS = option("--spans", SPANS, int)
-    if "--no-clickhouse" in sys.argv:
-        sys.argv.remove("--no-clickhouse")
-        HAS_CLICKHOUSE = False
+    SPANS = int(take_option("--spans", SPANS))
+    HAS_CLICKHOUSE = not take_flag("--no-clickhouse")
     unittest.main(verbosity=2)

@@ -31,13 +31,11 @@ USERS = ("--user", "root:admin:r", "--user", "collector:writer:w", "--user", "re
 
 class Server(unittest.TestCase):
     def setUp(self):
-        self.temporary = tempfile.TemporaryDirectory()
-        self.work = Path(self.temporary.name)
+        self.work = Path(self.enterContext(tempfile.TemporaryDirectory()))
         self.process = None
 
     def tearDown(self):
         self.kill()
-        self.temporary.cleanup()
 
     def start(self, *arguments):
         self.process = subprocess.Popen([sys.executable, str(SERVER), "--data", str(self.work / "data"), "--port", "0", *arguments],
@@ -287,5 +285,4 @@ class Parts(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    clickhouse_case.take_build()
     unittest.main()

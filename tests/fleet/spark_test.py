@@ -18,6 +18,7 @@ sys.path.insert(0, str(ROOT / "python"))
 sys.path.insert(0, str(ROOT / "tests/support"))
 import cuspan.fleet  # noqa: E402
 import make_fleet  # noqa: E402
+from built import BUILD, take_option  # noqa: E402
 
 MASTER = "local-cluster[2,1,1024]"
 SPANS = 400_000
@@ -28,8 +29,7 @@ class Spark(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory()
-        work = Path(cls.temporary.name)
+        work = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
         cls.folder = work / "fleet"
         make_fleet.make(BUILD, work / "input", SPANS)
         subprocess.run([BUILD / "cuspan", "export", "-q", "-o", cls.folder, work / "input"], check=True)
@@ -38,7 +38,6 @@ class Spark(unittest.TestCase):
     @classmethod
     def tearDownClass(cls):
         cls.fleet.close()
-        cls.temporary.cleanup()
 
     def spark(self, question):
         done = subprocess.run(
@@ -68,8 +67,5 @@ class Spark(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    BUILD = Path(sys.argv.pop(sys.argv.index("--build") + 1)).resolve()
-    sys.argv.remove("--build")
-    PYTHON = Path(sys.argv.pop(sys.argv.index("--spark") + 1))
-    sys.argv.remove("--spark")
+    PYTHON = Path(take_option("--spark", None))
     unittest.main(verbosity=2)

@@ -16,7 +16,8 @@ import duckdb
 import exporter_rows
 import gen_clickhouse
 import gen_fleet_schema
-from clickhouse_case import SCHEMA, START, ClickHouse, document, native, span
+from built import output_of
+from clickhouse_case import SCHEMA, START, ClickHouse, document, span
 from make_export import documents
 from make_export import span as made_span
 
@@ -65,7 +66,7 @@ class Rows(ClickHouse):
     def exported(self, lines, table):
         folder = self.work / f"fleet-{lines.stem}"
         if not folder.exists():
-            native("export", "-q", "-o", folder, lines)
+            output_of("export", "-q", "-o", folder, lines)
         columns = SPANS if table == "spans" else RESOURCES
         return self.of_duckdb(f"{folder}/{table}/**/*.parquet", columns)
 
@@ -284,5 +285,4 @@ class Retention(ClickHouse):
 
 
 if __name__ == "__main__":
-    clickhouse_case.take_build()
     unittest.main()

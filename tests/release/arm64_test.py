@@ -114,9 +114,7 @@ class Collector(http.server.BaseHTTPRequestHandler):
 
 class Arm64(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
 
     def replayed(self, arch, recording, *options):
         path = self.folder / f"{recording.stem}-{arch}.jsonl"

@@ -3,7 +3,6 @@
 The recordings are read by recording.py, which shares no code with cuspan, and the spans are compared with them.
 """
 
-import argparse
 import dataclasses
 import gc
 import json
@@ -12,7 +11,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
@@ -26,6 +24,7 @@ import backend
 import compare
 import recording
 import registry
+from built import BUILD, SANITIZERS
 
 REGISTRY, CHECKED_SHAPES = registry.Registry(), set()
 RECORDINGS = ["vector_add", "threads", "graph", "graph_nodes", "torch_inference"]
@@ -34,8 +33,6 @@ MEMORY_BYTES = 64 << 20  # maximum memory of the agent under any load
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 HOST_STATUS, HOST_OUTPUT = 7, "host: done\n"
 
-BUILD = Path()
-SANITIZERS = ""
 SANITIZER_OPTIONS = {"ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"}
 # In a forked child of a program with threads, the leak checker reports everything that those threads hold, and the race
 # checker waits a second for them.
@@ -258,11 +255,4 @@ def content_of(spans):
 
 def main():
     """Command line of a test file: FILE --build DIRECTORY [--sanitizers LIST] [GROUP[.test]...]"""
-    global BUILD, SANITIZERS
-    parser = argparse.ArgumentParser(description="Runs the agent on recordings of a real GPU.")
-    parser.add_argument("--build", required=True, type=Path, help="the build's directory")
-    parser.add_argument("--sanitizers", default="", help="what it was built with")
-    parser.add_argument("tests", nargs="*", help="groups or single tests; none: all")
-    args = parser.parse_args()
-    BUILD, SANITIZERS = args.build.resolve(), args.sanitizers
-    unittest.main(argv=[sys.argv[0], *args.tests], verbosity=2)
+    unittest.main(verbosity=2)

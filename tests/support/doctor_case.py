@@ -5,7 +5,6 @@ libfake_cuda.so (fake_cuda.c) stands in for the driver, NVML and CUPTI. /dev, /p
 never reported a fault, or never reported ok.
 """
 
-import argparse
 import http.server
 import json
 import os
@@ -20,9 +19,9 @@ import unittest
 from collections import defaultdict
 from pathlib import Path
 
+from built import BUILD, SANITIZERS  # noqa: F401
+
 ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path()
-SANITIZERS = ""
 IS_ROOT = os.geteuid() == 0
 NOBODY = {"user": 65534, "group": 65534, "extra_groups": []} if IS_ROOT else {}
 SEEN = defaultdict(set)  # results of each check in tests that expect them
@@ -181,15 +180,9 @@ def missing_results(groups):
 
 def main(topic):
     """Of doctor_TOPIC_test.py."""
-    global BUILD, SANITIZERS
-    parser = argparse.ArgumentParser(description="Runs cuspan doctor against the faults that it reports.")
-    parser.add_argument("--build", required=True, type=Path, help="the build's directory")
-    parser.add_argument("--sanitizers", default="", help="what it was built with")
-    parser.add_argument("tests", nargs="*", help="classes or single tests; none: all")
-    args = parser.parse_args()
-    BUILD, SANITIZERS = args.build.resolve(), args.sanitizers
-    result = unittest.main(argv=[sys.argv[0], *args.tests], verbosity=2, exit=False).result
-    missing = [] if args.tests or result.skipped else list(missing_results(GROUPS[topic]))
+    is_all = len(sys.argv) == 1
+    result = unittest.main(verbosity=2, exit=False).result
+    missing = [] if not is_all or result.skipped else list(missing_results(GROUPS[topic]))
     for line in missing:
         print("FAIL:", line, file=sys.stderr)
     sys.exit(not result.wasSuccessful() or bool(missing))

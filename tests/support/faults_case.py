@@ -8,7 +8,6 @@ between retries are short. Deadlines and timeouts are 10 minutes of that clock u
 Agent.set_haste() changes the speed: a test lets a timeout pass fast, then gives the next request time to succeed.
 """
 
-import argparse
 import json
 import os
 import re
@@ -16,17 +15,15 @@ import shutil
 import socket
 import struct
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 from pathlib import Path
 
 import bad_server
+from built import BUILD, SANITIZERS
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path()
-SANITIZERS = ""
 HASTE = 10
 LONGEST_MS = 600000  # the longest timeout and deadline that the settings allow
 HOST_STATUS = 7
@@ -227,17 +224,6 @@ class Case(unittest.TestCase):
         return agent
 
 
-def parser_of(description):
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=Path, required=True, help="the build's directory")
-    parser.add_argument("--sanitizers", default="", help="what it was built with")
-    parser.add_argument("tests", nargs="*", help="classes or single tests; none: all")
-    return parser
-
-
-def main(parser=None):
-    """Of a file of tests. Returns the arguments after the tests ran."""
-    global BUILD, SANITIZERS
-    arguments = (parser or parser_of(sys.modules["__main__"].__doc__)).parse_args()
-    BUILD, SANITIZERS = arguments.build.resolve(), arguments.sanitizers
-    unittest.main(argv=[sys.argv[0], *arguments.tests], verbosity=2)
+def main():
+    """Of a file of tests."""
+    unittest.main(verbosity=2)

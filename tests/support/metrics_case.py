@@ -2,9 +2,7 @@
 two. Everything is decoded without any code of cuspan."""
 
 import json
-import os
 import subprocess
-import sys
 import tempfile
 import unittest
 from collections import Counter, defaultdict
@@ -13,23 +11,22 @@ from pathlib import Path
 
 import otlp_metrics
 from backend import spans_of
+from built import BUILD, CLEAN
 from sink import Sink
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDINGS = sorted((ROOT / "examples/recordings").glob("*.cuspanrec"))
-FOLDER = {"build": ROOT / "build"}
 # A paced replay does not wait for the agent. With this much memory, nothing is lost even if the agent gets no CPU for seconds.
 ROOM = ("rings.bytes=1048576", "rings.total_bytes=268435456", "memory_bytes_max=1073741824")
-CLEAN = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
 
 
 def build(name):
-    return FOLDER["build"] / name
+    return BUILD / name
 
 
 def cuspan(*arguments, status=0, **variables):
     done = subprocess.run([str(build("cuspan")), *map(str, arguments)], capture_output=True, text=True, timeout=600, check=False,
-                          env={**CLEAN, "LC_ALL": "C.UTF-8", **variables})
+                          env={**CLEAN, **variables})
     assert done.returncode == status, done.stderr
     return done
 
@@ -70,15 +67,14 @@ class Case(unittest.TestCase):
     has_views = False  # then metrics are not those of the registry
 
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
         self.sink = Sink()
         self.addCleanup(self.sink.close)
 
     def replay(self, recording, *arguments, settings=(), **variables):
         """(spans, requests with metrics, report) of a replay whose spans go into `self.file`."""
         self.replays += 1
-        self.file, report = (Path(self.folder.name, f"{name}{self.replays}") for name in ("spans.jsonl", "report"))
+        self.file, report = (Path(self.folder, f"{name}{self.replays}") for name in ("spans.jsonl", "report"))
         self.sink.requests.clear()
         base = {"OTEL_METRICS_EXPORTER": "otlp", "OTEL_TRACES_SAMPLER": "always_on",
                 "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": f"http://127.0.0.1:{self.sink.port}/v1/metrics"}
@@ -172,10 +168,10 @@ class Case(unittest.TestCase):
 
     def view(self, views, *arguments, recording=None, reader="", exporter="", **variables):
         """(spans, requests, report) with these views, in protobuf."""
-        config = Path(self.folder.name, "config.yaml")
+        config = Path(self.folder, "config.yaml")
         lines = "\n".join(f"  - {view}" for view in views)
         config.write_text(f"""file_format: "1.1"
-tracer_provider: {{sampler: {{always_on: }}, processors: [{{batch: {{exporter: {{otlp_file/development: {{output_stream: "file://{self.folder.name}/x.jsonl"}}}}}}}}]}}
+tracer_provider: {{sampler: {{always_on: }}, processors: [{{batch: {{exporter: {{otlp_file/development: {{output_stream: "file://{self.folder}/x.jsonl"}}}}}}}}]}}
 meter_provider:
   readers:
   - periodic: {{{reader}exporter: {{otlp_http: {{{exporter}endpoint: "http://127.0.0.1:{self.sink.port}/v1/metrics"}}}}}}
@@ -186,8 +182,4 @@ meter_provider:
 
 
 def main():
-    if "--build" in sys.argv:
-        at = sys.argv.index("--build")
-        FOLDER["build"] = Path(sys.argv[at + 1])
-        del sys.argv[at:at + 2]
     unittest.main(verbosity=2)

@@ -5,7 +5,6 @@ themselves measured (recordings/truth.json: for each rank and iteration, microse
     tests/training/recorded_test.py --build build
 """
 
-import argparse
 import json
 import statistics
 import subprocess
@@ -15,10 +14,13 @@ import unittest
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "support"))
+from built import BUILD  # noqa: E402
+
 RECORDINGS = HERE / "recordings"
 TRUTH = json.loads((RECORDINGS / "truth.json").read_text(encoding="utf-8"))
 WARM_UP = 6  # iterations without a planted delay
-CUSPAN = None
+CUSPAN = BUILD / "cuspan"
 
 
 def stat(path, *options):
@@ -32,11 +34,10 @@ def median_us(case, rank, *names):
 class Recorded(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(cls.folder.cleanup)
+        cls.folder = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
 
     def replay(self, case):
-        folder = Path(self.folder.name, case)
+        folder = Path(self.folder, case)
         if not folder.is_dir():
             folder.mkdir()
             for recording in sorted((RECORDINGS / case).glob("*.cuspanrec")):
@@ -108,8 +109,4 @@ class Recorded(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    options = argparse.ArgumentParser()
-    options.add_argument("--build", required=True)
-    arguments, rest = options.parse_known_args()
-    CUSPAN = Path(arguments.build).resolve() / "cuspan"
-    unittest.main(argv=[sys.argv[0], *rest])
+    unittest.main()

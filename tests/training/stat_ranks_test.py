@@ -4,7 +4,6 @@
     tests/training/stat_ranks_test.py --build build
 """
 
-import argparse
 import json
 import os
 import re
@@ -18,7 +17,10 @@ import jobs
 import jobs_spans
 
 HERE = Path(__file__).resolve().parent
-CUSPAN = None
+sys.path.insert(0, str(HERE.parent / "support"))
+from built import BUILD  # noqa: E402
+
+CUSPAN = BUILD / "cuspan"
 
 
 def stat(path, *options):
@@ -28,11 +30,10 @@ def stat(path, *options):
 
 class Ranks(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
 
     def simulate(self, *options):
-        job, truth = Path(self.folder.name, "job.jsonl"), Path(self.folder.name, "truth.json")
+        job, truth = Path(self.folder, "job.jsonl"), Path(self.folder, "truth.json")
         subprocess.run([sys.executable, HERE / "simulate.py", "--otlp", job, "--truth", truth, *map(str, options)], check=True)
         return job, json.loads(truth.read_text(encoding="utf-8"))
 
@@ -198,14 +199,13 @@ class Jobs(unittest.TestCase):
     """On jobs of jobs.py, in the agent's own format."""
 
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
 
     def write(self, name="job", program="fsdp_tp", ranks=8, fault="none", seed=1, steps=8, **options):
         job = jobs.Job(jobs.Plan(program, ranks=ranks, steps=steps, seed=seed, fault=fault, per_host=ranks // 2, strength=0.2))
         job.run()
-        jobs_spans.Writer(job, Path(self.folder.name, name), **options).write()
-        return Path(self.folder.name, name), job.truth
+        jobs_spans.Writer(job, Path(self.folder, name), **options).write()
+        return Path(self.folder, name), job.truth
 
     def findings(self, *paths):
         done = subprocess.run([CUSPAN, "stat", "--json", "--findings", *paths], capture_output=True, text=True)
@@ -277,8 +277,8 @@ class Jobs(unittest.TestCase):
         job = jobs.Job(jobs.Plan("pipeline", ranks=16, steps=16, seed=7020, per_host=8))
         job.run()
         job.ranks[5].steps, job.ranks[2].steps = job.ranks[5].steps[6:], job.ranks[2].steps[:-5]
-        jobs_spans.Writer(job, Path(self.folder.name, "job")).write()
-        self.assertNotIn("straggler", [row["finding"] for row in self.findings(Path(self.folder.name, "job"))[1]])
+        jobs_spans.Writer(job, Path(self.folder, "job")).write()
+        self.assertNotIn("straggler", [row["finding"] for row in self.findings(Path(self.folder, "job"))[1]])
 
     def test_a_late_rank_in_a_pipeline_with_tensor_parallelism(self):
         """It passes its lateness on to the other rank of its pair, to later stages, and to the sends that go on beside their work."""
@@ -330,8 +330,4 @@ class Jobs(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    options = argparse.ArgumentParser()
-    options.add_argument("--build", required=True)
-    arguments, rest = options.parse_known_args()
-    CUSPAN = Path(arguments.build).resolve() / "cuspan"
-    unittest.main(argv=[sys.argv[0], *rest])
+    unittest.main()

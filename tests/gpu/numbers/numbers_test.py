@@ -26,9 +26,7 @@ from checks import ROOT, Checks, run  # noqa: E402
 
 sys.path.insert(0, str(ROOT / "tests/support"))
 from backend import spans_of  # noqa: E402
-
-BUILD = ROOT / "build"
-SANITIZERS = ""
+from built import BUILD, SANITIZERS  # noqa: E402
 
 TORCH = """import subprocess, sys, types
 from unittest.mock import MagicMock
@@ -65,9 +63,7 @@ class profile:
 
 class Case(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
 
     def script(self, name, text):
         path = self.folder / name
@@ -389,12 +385,4 @@ class Limits(Case):
 
 
 if __name__ == "__main__":
-    if "--build" in sys.argv:
-        at = sys.argv.index("--build")
-        BUILD = Path(sys.argv[at + 1]).resolve()
-        del sys.argv[at:at + 2]
-    if "--sanitizers" in sys.argv:
-        at = sys.argv.index("--sanitizers")
-        SANITIZERS = sys.argv[at + 1]
-        del sys.argv[at:at + 2]
     unittest.main()

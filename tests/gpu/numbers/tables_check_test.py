@@ -20,10 +20,10 @@ from checks import ROOT, run  # noqa: E402
 from tables_check import Comparison, Raw  # noqa: E402  (makes tests/e2e known)
 import recording as recordings  # noqa: E402
 from backend import spans_of  # noqa: E402
+from built import BUILD  # noqa: E402
 from compare import compare  # noqa: E402
 from tables_test import build_tap, of_tap  # noqa: E402
 
-BUILD = ROOT / "build"
 RECORDINGS = sorted((ROOT / "examples/recordings").glob("*.cuspanrec"))
 FIELDS_LEFT = {  # not from CUPTI, or already in another field
     "headline": {"wall_ns", "call_ns", "errors", "compute_to_memory", "asynchronous_share", "mean_occupancy_share",
@@ -44,9 +44,7 @@ def compared_spans(file, recording):
 
 class Recordings(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
 
     def tables(self, recording):
         """Of all requests: the recording may be of a sampled program."""
@@ -104,9 +102,7 @@ class Live(unittest.TestCase):
     """A host that makes a recording's calls, through the replay library and the tap."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder, self.double = Path(folder.name), BUILD / "libcuspan-replay.so"
+        self.folder, self.double = Path(self.enterContext(tempfile.TemporaryDirectory())), BUILD / "libcuspan-replay.so"
         self.tap = build_tap(self.double, self.folder)
 
     def host(self, recording):
@@ -182,8 +178,4 @@ class Script(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if "--build" in sys.argv:
-        at = sys.argv.index("--build")
-        BUILD = Path(sys.argv[at + 1]).resolve()
-        del sys.argv[at:at + 2]
     unittest.main()

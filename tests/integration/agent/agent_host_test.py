@@ -143,16 +143,14 @@ class Host(Case):
         self.host("fork-before", "fork-after", play="threads", lines=0, env=FORKS, settings={"output_file": target})
         self.assert_same_work("threads", spans_in(target.read_text()), 20)
 
-    @unittest.skipIf("--sanitizers" in sys.argv and sys.argv[sys.argv.index("--sanitizers") + 1],
-                     "sanitized builds use the system's OpenSSL, whose exit handler can wait in a child for a lock")
+    @unittest.skipIf(agent_case.SANITIZERS, "sanitized builds use the system's OpenSSL, whose exit handler can wait in a child for a lock")
     def test_forked_children_do_not_wait_for_a_dead_collector(self):
         """A child that waited would do so until it is ended: no machine is so slow. The parent would wait, too, and skips
         its exit handlers."""
         self.host("fork-after", "no-exit", play="threads", lines=None, env={**FORKS, **PATIENT},
                   settings={"endpoint": f"http://127.0.0.1:{self.closed_port()}", "exit_deadline_ms": FOREVER_MS})
 
-    @unittest.skipIf("--sanitizers" in sys.argv and sys.argv[sys.argv.index("--sanitizers") + 1],
-                     "a sanitizer has an allocator of its own")
+    @unittest.skipIf(agent_case.SANITIZERS, "a sanitizer has an allocator of its own")
     def test_in_a_callback_it_does_little(self):
         """Callbacks make no allocation, lock, system call or call to CUPTI. (docs/promises.md names an exception that a
         replay does not have: on a GPU, a thread's first callback asks the system for its ID.)
@@ -172,8 +170,7 @@ class Host(Case):
                     launches = {work.correlation_id for work in recorded(name).gpu_work()}
                     self.assertGreaterEqual(int(head.split()[0]), 2 * len(launches))
 
-    @unittest.skipIf("--sanitizers" in sys.argv and sys.argv[sys.argv.index("--sanitizers") + 1],
-                     "a sanitizer has an allocator of its own")
+    @unittest.skipIf(agent_case.SANITIZERS, "a sanitizer has an allocator of its own")
     def test_the_first_graph_makes_one_call_to_cupti(self):
         """The other exception: the call that starts the first graph enables graph records. The stand-in sleeps and locks
         for that."""
@@ -186,8 +183,7 @@ class Host(Case):
         self.assertEqual({place.split()[-1] for place in places}, {"cudaStreamBeginCapture"})
         self.assertEqual([one for one in what if one.startswith("cupti")], ["cuptiActivityEnable_v2"])
 
-    @unittest.skipIf("--sanitizers" in sys.argv and sys.argv[sys.argv.index("--sanitizers") + 1],
-                     "a sanitizer has an allocator of its own")
+    @unittest.skipIf(agent_case.SANITIZERS, "a sanitizer has an allocator of its own")
     def test_a_forked_child_never_touches_cupti(self):
         """The child makes CUDA calls, and the agent's callbacks are still in CUPTI's tables."""
         for api in "subscriber", "classic":
@@ -204,8 +200,7 @@ class Host(Case):
                 self.assertEqual(noted.read_text().splitlines()[1:], [])
                 self.assert_same_work("threads", spans_in(target.read_text()))
 
-    @unittest.skipIf("--sanitizers" in sys.argv and sys.argv[sys.argv.index("--sanitizers") + 1],
-                     "the leak checker can't look into a process with another user's rights")
+    @unittest.skipIf(agent_case.SANITIZERS, "the leak checker can't look into a process with another user's rights")
     def test_a_set_user_id_program_is_led_by_no_environment(self):
         folder = self.directory / "set-user-id"
         folder.mkdir()
@@ -265,8 +260,7 @@ class Host(Case):
         self.assertEqual([output["lost"] for output in found["outputs"]], [found["spans"]] * 4)
         self.assertNotIn("at exit has passed", result.err, "the host's thread has lost patience with ours")
 
-    @unittest.skipIf("--sanitizers" in sys.argv and sys.argv[sys.argv.index("--sanitizers") + 1],
-                     "the watched host is not built there")
+    @unittest.skipIf(agent_case.SANITIZERS, "the watched host is not built there")
     def test_a_runtime_call_that_is_denied_keeps_its_callback(self):
         """Otherwise the driver call that the runtime makes inside would be taken for the program's own."""
         counts = []

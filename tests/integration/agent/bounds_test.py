@@ -8,7 +8,6 @@ their threads, their variables) are at most memory_bytes_max under each load, an
 that. Without libmemory-watch.so, and so with sanitizers, only delivery and counting are tested. --long: the full loads.
 --out: the maximum allocated in each test, in bytes, as JSON."""
 
-import argparse
 import contextlib
 import json
 import os
@@ -25,9 +24,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
 
 import agent_case  # noqa: E402
 from agent_case import MEMORY_BYTES, NO_HURRY, compare, is_call, recorded  # noqa: E402
+from built import take_flag, take_option  # noqa: E402
 from preload import preloadable  # noqa: E402
 
-LONG = False
+LONG = take_flag("--long") or bool(os.environ.get("CUSPAN_LONG"))
 ALLOCATED = {}  # by test, for tests with the default bound
 MIB = 1 << 20
 # Without the memory of the batches' text, which would hide that of the counters.
@@ -330,19 +330,10 @@ class Work(Case):
 
 
 def main():
-    global LONG
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build", required=True, type=Path)
-    parser.add_argument("--sanitizers", default="")
-    parser.add_argument("--long", action="store_true", default=bool(os.environ.get("CUSPAN_LONG")))
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("tests", nargs="*")
-    arguments = parser.parse_args()
-    agent_case.BUILD, agent_case.SANITIZERS = arguments.build.resolve(), arguments.sanitizers
-    LONG = arguments.long
-    program = unittest.main(argv=[sys.argv[0], *arguments.tests], verbosity=2, exit=False)
-    if arguments.out:
-        arguments.out.write_text(json.dumps({"allocated_max": max(ALLOCATED.values(), default=None), "tests": ALLOCATED}) + "\n")
+    out = take_option("--out", None)
+    program = unittest.main(verbosity=2, exit=False)
+    if out:
+        Path(out).write_text(json.dumps({"allocated_max": max(ALLOCATED.values(), default=None), "tests": ALLOCATED}) + "\n")
     sys.exit(0 if program.result.wasSuccessful() else 1)
 
 

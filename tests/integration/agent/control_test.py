@@ -7,7 +7,6 @@ waiting agents, and a thousand cycles of start and stop under load.
 Two tests need root, to become another user, and are skipped without it.
 """
 
-import argparse
 import json
 import os
 import re
@@ -28,10 +27,9 @@ sys.path[:0] = [str(ROOT / "tests/support")]
 import accounts  # noqa: E402
 import backend  # noqa: E402
 import proc  # noqa: E402
+from built import BUILD, SANITIZERS, take_option  # noqa: E402
 
-BUILD = Path()
-SANITIZERS = ""
-CYCLES = 1000
+CYCLES = int(take_option("--cycles", 1000))  # of start and stop
 # Long enough for any machine.
 FOREVER_S = 300
 HOST_TAKES = 400  # DESCRIPTORS of hosts/control_host.c
@@ -743,17 +741,5 @@ class Cycles(Case):
             self.check(program, CYCLES // 10)
 
 
-def main():
-    global BUILD, SANITIZERS, CYCLES
-    parser = argparse.ArgumentParser(description="Attaches to a running agent, and detaches.")
-    parser.add_argument("--build", required=True, type=Path, help="the build's directory")
-    parser.add_argument("--sanitizers", default="", help="what it was built with")
-    parser.add_argument("--cycles", type=int, default=CYCLES, help="of start and stop")
-    parser.add_argument("tests", nargs="*", help="groups or single tests; none: all")
-    args = parser.parse_args()
-    BUILD, SANITIZERS, CYCLES = args.build.resolve(), args.sanitizers, args.cycles
-    unittest.main(argv=[sys.argv[0], *args.tests], verbosity=2)
-
-
 if __name__ == "__main__":
-    main()
+    unittest.main(verbosity=2)

@@ -5,16 +5,14 @@ and of no others, in each form of delivery. Each failure is logged once and affe
     counters_test.py --build BUILD-DIR [--sanitizers WHICH] [unittest's arguments]
 """
 
-import argparse
 import json
 import re
 import subprocess
 import sys
-import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "tests/support")]
+sys.path.insert(0, str(ROOT / "tests/support"))
 
 import agent_case  # noqa: E402
 from agent_case import compare, recording  # noqa: E402
@@ -330,15 +328,5 @@ class Command(agent_case.Case):
             self.assertEqual(result.out, "")
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build", required=True, type=Path)
-    parser.add_argument("--sanitizers", default="")
-    parser.add_argument("tests", nargs="*")
-    arguments = parser.parse_args()
-    agent_case.BUILD, agent_case.SANITIZERS = arguments.build.resolve(), arguments.sanitizers
-    unittest.main(argv=[sys.argv[0], *arguments.tests], verbosity=2)
-
-
 if __name__ == "__main__":
-    main()
+    agent_case.main()

@@ -6,10 +6,8 @@
 The hosts are exit_host.c and Python programs; the replay library stands in for CUPTI.
 """
 
-import argparse
 import contextlib
 import json
-import os
 import re
 import shlex
 import signal
@@ -19,7 +17,6 @@ import subprocess
 import sys
 import threading
 import time
-import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -27,7 +24,6 @@ sys.path[:0] = [str(ROOT / "tests/support")]
 
 import agent_case  # noqa: E402
 import backend  # noqa: E402
-import sink  # noqa: E402
 from agent_case import FOREVER_MS, HANG_S, PATIENT, path_of, spans_in  # noqa: E402
 
 STATUS = 7
@@ -574,15 +570,5 @@ class Shutdown(ExitCase):
         self.assertRegex(result.err, r"\nPASSED\n")
 
 
-def main():
-    parser = argparse.ArgumentParser(description="Ends hosts in every way.")
-    parser.add_argument("--build", required=True, type=Path, help="the build's directory")
-    parser.add_argument("--sanitizers", default="", help="what it was built with")
-    parser.add_argument("tests", nargs="*", help="groups or single tests; none: all")
-    args = parser.parse_args()
-    agent_case.BUILD, agent_case.SANITIZERS = args.build.resolve(), args.sanitizers
-    unittest.main(argv=[sys.argv[0], *args.tests], verbosity=2)
-
-
 if __name__ == "__main__":
-    main()
+    agent_case.main()

@@ -7,7 +7,6 @@ libcuspan_breakable.so contains the agent with a hook in INVARIANT(): CUSPAN_BRE
 fail. Each file of src/ with an invariant is tried, so those that no replay reaches are also found.
 """
 
-import argparse
 import json
 import os
 import re
@@ -22,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/support"))
 
 import sink  # noqa: E402
+from built import BUILD  # noqa: E402
 
 RECORDING = ROOT / "examples/recordings/torch_inference.cuspanrec"
 HOST_STATUS, HOST_OUTPUT = 7, "host: done\n"
@@ -32,7 +32,6 @@ tracer_provider:
 distribution:
   cuspan: {{cupti: {{library: '{build}/libcuspan-replay.so'}}, accounts_file: '{folder}/report', exit_deadline_ms: 20000}}
 """
-BUILD = Path()
 
 
 def files_with_invariants():
@@ -91,14 +90,5 @@ class Broken(unittest.TestCase):
         self.assertLessEqual(set(report["losses"]), {"lost_broken"})
 
 
-def main():
-    global BUILD
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build", type=Path, required=True)
-    options, rest = parser.parse_known_args()
-    BUILD = options.build.resolve()
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
-
-
 if __name__ == "__main__":
-    main()
+    unittest.main(verbosity=2)

@@ -18,8 +18,8 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/support"))
 import recording  # noqa: E402
 from backend import spans_of  # noqa: E402
+from built import BUILD  # noqa: E402
 
-BUILD = ROOT / "build"
 PROGRAM = ROOT / "tests/integration/hosts/code_program.py"
 FRAME = re.compile(r'File "(.*)", line (\d+), in (.*)')
 NATIVE = re.compile(r"(?:[^\s(].*\+0x[0-9a-f]+ \()?[^\s()]+\+0x[0-9a-f]+\)?")
@@ -313,8 +313,4 @@ class LaunchStacks(Case):
 
 
 if __name__ == "__main__":
-    if "--build" in sys.argv:
-        at = sys.argv.index("--build")
-        BUILD = Path(sys.argv[at + 1]).resolve()
-        del sys.argv[at:at + 2]
     unittest.main()

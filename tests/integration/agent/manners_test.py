@@ -6,15 +6,12 @@
 The host is manners_host.c; the replay library stands in for CUPTI.
 """
 
-import argparse
 import contextlib
-import json
 import os
 import re
 import socket
 import struct
 import subprocess
-import sys
 import threading
 import time
 import unittest
@@ -22,7 +19,7 @@ from pathlib import Path
 
 import exits_test
 import agent_case
-from agent_case import HANG_S, path_of, spans_in
+from agent_case import HANG_S, path_of
 from preload import preloadable
 
 RECORDING = "threads"
@@ -274,8 +271,7 @@ class Taken(MannersCase):
         result = self.scene("no-descriptors-later", lines=None)
         self.assert_same_work(RECORDING, result.spans, 2)
 
-    @unittest.skipIf("--sanitizers" in sys.argv and sys.argv[sys.argv.index("--sanitizers") + 1],
-                     "a sanitizer makes system calls of its own")
+    @unittest.skipIf(agent_case.SANITIZERS, "a sanitizer makes system calls of its own")
     def test_system_calls_are_denied(self):
         for scene in "seccomp-later", "seccomp-before":
             for name, settings in ("file", {}), ("collector", {"output_file": None, "endpoint": "http://127.0.0.1:1",
@@ -332,15 +328,5 @@ class Taken(MannersCase):
         self.assertLess(min(times["a collector"]), 1000)
 
 
-def main():
-    parser = argparse.ArgumentParser(description="Checks that the agent leaves its host alone.")
-    parser.add_argument("--build", required=True, type=Path, help="the build's directory")
-    parser.add_argument("--sanitizers", default="", help="what it was built with")
-    parser.add_argument("tests", nargs="*", help="groups or single tests; none: all")
-    args = parser.parse_args()
-    agent_case.BUILD, agent_case.SANITIZERS = args.build.resolve(), args.sanitizers
-    unittest.main(argv=[sys.argv[0], *args.tests], verbosity=2)
-
-
 if __name__ == "__main__":
-    main()
+    agent_case.main()

@@ -67,7 +67,7 @@ class Exemplars(Case):
         self.assertEqual(self.exemplars(requests), [])
 
     def test_a_file_says_which(self):
-        config = Path(self.folder.name, "config.yaml")
+        config = Path(self.folder, "config.yaml")
         config.write_text(f"""file_format: "1.1"
 meter_provider:
   exemplar_filter: always_on

@@ -26,7 +26,7 @@ class Hardware(Case):
     """NVML's values, from a stand-in."""
 
     def hardware(self, **variables):
-        libraries = Path(self.folder.name, "libraries")
+        libraries = Path(self.folder, "libraries")
         libraries.mkdir(exist_ok=True)
         shutil.copy(build("libfake_nvml.so"), libraries / "libnvidia-ml.so.1")
         spans, requests, _ = self.replay(ROOT / "examples/recordings/service.cuspanrec", "--paced", "--repeat", 4,

@@ -40,7 +40,7 @@ class Operations(Case):
     def exported(self, *arguments, status=0, repeat=3, **variables):
         """With spans also to the sink: (operations, requests with spans, requests with metrics, report)."""
         self.replays += 1
-        report = Path(self.folder.name, f"report{self.replays}")
+        report = Path(self.folder, f"report{self.replays}")
         self.sink.requests.clear()
         cuspan("replay", "--quiet", *self.SOON, "--repeat", repeat, "--set", f"accounts_file={report}", *arguments, self.RECORDING,
                status=status, **{"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{self.sink.port}", "OTEL_METRICS_EXPORTER": "otlp",
@@ -103,7 +103,7 @@ class Operations(Case):
 
     def test_from_a_spool_it_is_the_request_that_counts(self):
         found, *_ = self.repeat_until(self.is_nearly_all, lambda: self.exported(
-            "--set", f"spool.directory={self.folder.name}/spool{self.replays}"))
+            "--set", f"spool.directory={self.folder}/spool{self.replays}"))
         self.assertEqual(set(found["otlp_http_span_exporter/0"]), {ACCEPTED})
 
 

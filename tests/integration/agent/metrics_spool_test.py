@@ -28,7 +28,7 @@ class Spool(Case):
 
     def setUp(self):
         super().setUp()
-        self.spool = Path(self.folder.name, "spool")
+        self.spool = Path(self.folder, "spool")
 
     def spooled(self, *arguments, temporality="delta", to=None, **variables):
         to = to or f"http://127.0.0.1:{self.sink.port}/v1/metrics"
@@ -119,7 +119,7 @@ class Spool(Case):
 
     def test_spans_in_the_spool_are_a_metric(self):
         """Spans that no collector has accepted yet: backpressure shows in the metrics."""
-        report = Path(self.folder.name, "spooled-report")
+        report = Path(self.folder, "spooled-report")
         settings = [word for setting in (*ROOM, f"spool.directory={self.spool}", f"accounts_file={report}") for word in ("--set", setting)]
         cuspan("replay", "--endpoint", "http://127.0.0.1:9", "--paced", "--repeat", "4", *settings, self.RECORDING,
                OTEL_METRICS_EXPORTER="otlp", OTEL_METRIC_EXPORT_INTERVAL="30",

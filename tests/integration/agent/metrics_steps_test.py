@@ -23,7 +23,7 @@ class Steps(Case):
     def play(self, *steps, rank=1, settings=(), **variables):
         """Runs the steps of control_host; sets spans, totals and report."""
         self.replays += 1
-        file, report = (Path(self.folder.name, f"{name}{self.replays}") for name in ("spans.jsonl", "report"))
+        file, report = (Path(self.folder, f"{name}{self.replays}") for name in ("spans.jsonl", "report"))
         self.sink.requests.clear()
         chosen = {"cupti.library": build("libcuspan-replay.so"), "output_file": file, "accounts_file": report,
                   "exit_deadline_ms": 60000, "sampling.sleep": "always", **dict(settings)}

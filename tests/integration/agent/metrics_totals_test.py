@@ -169,7 +169,7 @@ class Alone(Case):
         recording = ROOT / "examples/recordings/torch_inference.cuspanrec"
         spans, _, _ = self.replay(recording)
         self.sink.requests.clear()
-        report = Path(self.folder.name, "alone")
+        report = Path(self.folder, "alone")
         cuspan("replay", "--set", f"accounts_file={report}", recording, OTEL_TRACES_EXPORTER="none", OTEL_METRICS_EXPORTER="otlp",
                OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{self.sink.port}")
         requests = [otlp_metrics.from_protobuf(request.body) for request in self.sink.requests]
@@ -184,7 +184,7 @@ class Alone(Case):
         self.assertEqual({request.path for request in self.sink.requests}, {"/v1/traces", "/v1/metrics"})
 
     def test_a_file_names_the_reader(self):
-        config = Path(self.folder.name, "config.yaml")
+        config = Path(self.folder, "config.yaml")
         config.write_text(f"""file_format: "1.1"
 meter_provider:
   readers:

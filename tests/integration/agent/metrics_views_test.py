@@ -178,7 +178,7 @@ class Views(Case):
             self.check([view], words, 0)
 
     def check(self, views, words, status):
-        config = Path(self.folder.name, "config.yaml")
+        config = Path(self.folder, "config.yaml")
         lines = "\n".join(f"  - {view}" for view in views)
         config.write_text(f"""file_format: "1.1"
 

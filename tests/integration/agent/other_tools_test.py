@@ -10,7 +10,6 @@ import os
 import re
 import subprocess
 import sys
-import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
@@ -610,14 +609,5 @@ class Tools(Case):
         self.assertIn("exclude each other", result.err)
 
 
-def main():
-    parser = agent_case.argparse.ArgumentParser()
-    parser.add_argument("--build", required=True)
-    parser.add_argument("--sanitizers", default="")
-    options, names = parser.parse_known_args()
-    agent_case.BUILD, agent_case.SANITIZERS = Path(options.build).resolve(), options.sanitizers
-    unittest.main(argv=[sys.argv[0], *names], verbosity=2)
-
-
 if __name__ == "__main__":
-    main()
+    agent_case.main()

@@ -14,7 +14,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/support"))
-import metrics_case  # noqa: E402
 import otlp_profiles  # noqa: E402
 from accounts import differences  # noqa: E402
 from backend import free_ports, spans_of  # noqa: E402
@@ -73,14 +72,13 @@ def without_traces(times):
 class Case(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.recordings = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(cls.recordings.cleanup)
+        cls.recordings = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
         for recording in RECORDINGS:
             subprocess.run([build("code_recording"), recording, cls.recording(recording.name)], check=True)
 
     @classmethod
     def recording(cls, name):
-        return Path(cls.recordings.name, name)
+        return Path(cls.recordings, name)
 
     def setUp(self):
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
@@ -266,7 +264,4 @@ class Delivery(Case):
 
 
 if __name__ == "__main__":
-    at = sys.argv.index("--build")
-    metrics_case.FOLDER["build"] = Path(sys.argv[at + 1]).resolve()
-    del sys.argv[at:at + 2]
     unittest.main()

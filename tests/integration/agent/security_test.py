@@ -6,7 +6,6 @@
 --libraries: the static libraries in the agent and its export module, separated by ';'. For each of their symbols, a
 test host exports a function of the same name that aborts when called."""
 
-import argparse
 import contextlib
 import os
 import re
@@ -16,7 +15,6 @@ import ssl
 import subprocess
 import sys
 import threading
-import unittest
 import zlib
 from pathlib import Path
 
@@ -24,12 +22,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
 
 import agent_case  # noqa: E402
 from agent_case import HOST_OUTPUT, HOST_STATUS, ROOT, path_of  # noqa: E402
-
-sys.path.insert(0, str(ROOT / "tests/support"))
-
 import sink  # noqa: E402
+from built import take_option  # noqa: E402
 
-LIBRARIES = []
+LIBRARIES = [path for path in take_option("--libraries", "").split(";") if path.endswith(".a") and shutil.which("cc")]
 SECRET = "t0p-s3cret"  # in each secret, followed by its place
 ALLOCATORS = "libjemalloc.so.2", "libtcmalloc_minimal.so.4"
 # Symbols of the compiler and libc, which every program has.
@@ -394,17 +390,5 @@ class Environment(Case):
         self.assertFalse(keys.exists())
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build", required=True, type=Path)
-    parser.add_argument("--sanitizers", default="")
-    parser.add_argument("--libraries", default="")
-    parser.add_argument("tests", nargs="*")
-    arguments = parser.parse_args()
-    agent_case.BUILD, agent_case.SANITIZERS = arguments.build.resolve(), arguments.sanitizers
-    LIBRARIES.extend(path for path in arguments.libraries.split(";") if path.endswith(".a") and shutil.which("cc"))
-    unittest.main(argv=[sys.argv[0], *arguments.tests], verbosity=2)
-
-
 if __name__ == "__main__":
-    main()
+    agent_case.main()

@@ -6,7 +6,6 @@ functions, on two threads, with a CUPTI that does nothing.
 """
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -17,13 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/support"))
 from backend import spans_of  # noqa: E402
-
-BUILD = ROOT / "build"
-
-
-def environment(**more):
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
-    return {**kept, "LC_ALL": "C.UTF-8", **more}
+from built import BUILD, CLEAN  # noqa: E402
 
 
 class Case(unittest.TestCase):
@@ -37,7 +30,7 @@ class Case(unittest.TestCase):
         cupti = BUILD / "libfake_cupti_classic.so"
         wanted = [f"cupti.library={cupti}", "cupti.api=classic", *settings] + ([f"output_file={self.file}"] if output else [])
         done = subprocess.run([BUILD / "stack_host", BUILD / "libcuspan.so", cupti, str(times), str(pause_us)], capture_output=True,
-                              text=True, timeout=600, check=False, env=environment(CUSPAN_SET=";".join(wanted)))
+                              text=True, timeout=600, check=False, env={**CLEAN, "CUSPAN_SET": ";".join(wanted)})
         self.assertEqual(done.returncode, 0, done.stderr)
         self.err, self.fastest_ns = done.stderr, int(done.stdout)
         if not output:
@@ -47,7 +40,7 @@ class Case(unittest.TestCase):
 
     def stat(self, table, file):
         done = subprocess.run([BUILD / "cuspan", "stat", "--json", "--table", table, file], capture_output=True, text=True, check=True,
-                              env=environment(), timeout=600)
+                              env=CLEAN, timeout=600)
         return json.loads(done.stdout)[table]
 
     def texts_of(self, calls):
@@ -138,7 +131,7 @@ class Stacks(Case):
         recording, replayed = self.folder / "recording", self.folder / "replayed"
         self.play("capture.allocation_stacks=true", f"record_file={recording}", output=False)
         for settings in [], ["--set", "capture.allocation_stacks=true"]:
-            subprocess.run([BUILD / "cuspan", "replay", "--quiet", *settings, "--file", replayed, recording], env=environment(),
+            subprocess.run([BUILD / "cuspan", "replay", "--quiet", *settings, "--file", replayed, recording], env=CLEAN,
                            check=True, timeout=600)
             spans = [span for line in replayed.read_text().splitlines() for span in spans_of(json.loads(line))]
             calls = sorted((span for span in spans if span.name == "cudaMalloc"), key=lambda span: span.start_ns)
@@ -151,7 +144,7 @@ class Stacks(Case):
     def test_a_replay_walks_no_stacks(self):
         """Its threads are the player's."""
         done = subprocess.run([BUILD / "cuspan", "replay", "--quiet", "--set", "capture.allocation_stacks=true", "--file", self.file,
-                               ROOT / "examples/recordings/vector_add.cuspanrec"], env=environment(), check=False)
+                               ROOT / "examples/recordings/vector_add.cuspanrec"], env=CLEAN, check=False)
         self.assertEqual(done.returncode, 0)
         self.assertNotIn("code.stacktrace", self.file.read_text())
 
@@ -165,8 +158,4 @@ class Stacks(Case):
 
 
 if __name__ == "__main__":
-    if "--build" in sys.argv:
-        at = sys.argv.index("--build")
-        BUILD = Path(sys.argv[at + 1]).resolve()
-        del sys.argv[at:at + 2]
     unittest.main()

@@ -6,7 +6,6 @@
 tests/containers/podman.sh tries the file with a container runtime.
 """
 
-import argparse
 import json
 import os
 import re
@@ -18,10 +17,12 @@ import tempfile
 import unittest
 from pathlib import Path
 
-BUILD = Path()
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
+from built import BUILD, output_of  # noqa: E402
+
 IS_ROOT = os.geteuid() == 0
 NOBODY = {"user": 65534, "group": 65534, "extra_groups": []} if IS_ROOT else {}
-VERSION = ""
+VERSION = json.loads(output_of("version", "--json"))["version"]
 AGENT = "/opt/cuspan/lib/cuspan/libcuspan.so"
 INJECTION = [f"CUDA_INJECTION64_PATH={AGENT}", f"NVTX_INJECTION64_PATH={AGENT}", f"NCCL_PROFILER_PLUGIN={AGENT}"]
 PASSWORD = "geheim42"
@@ -329,16 +330,5 @@ class Remove(Case):
         self.assertTrue(self.file.exists())
 
 
-def main():
-    global BUILD, VERSION
-    parser = argparse.ArgumentParser(description="Tests cuspan cdi.")
-    parser.add_argument("--build", required=True, type=Path, help="the build's directory")
-    parser.add_argument("tests", nargs="*", help="classes or single tests; none: all")
-    args = parser.parse_args()
-    BUILD = args.build.resolve()
-    VERSION = json.loads(subprocess.run([BUILD / "cuspan", "version", "--json"], stdout=subprocess.PIPE, check=True).stdout)["version"]
-    unittest.main(argv=[sys.argv[0], *args.tests], verbosity=2)
-
-
 if __name__ == "__main__":
-    main()
+    unittest.main(verbosity=2)

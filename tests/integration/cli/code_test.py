@@ -6,9 +6,7 @@ decoders, and nothing outside --source is opened.
     code_test.py --build BUILD-DIR [unittest's arguments]
 """
 
-import csv
 import gzip
-import io
 import json
 import os
 import pty
@@ -31,18 +29,12 @@ import make_code_trace  # noqa: E402
 import make_cubin  # noqa: E402
 from backend import spans_of  # noqa: E402
 from bad_server import fields  # noqa: E402
+from built import BUILD, run  # noqa: E402
 from make_code_trace import SITE, CodeTrace, main_stack, python, torch  # noqa: E402
 
-BUILD = ROOT / "build"
 SVG = "{http://www.w3.org/2000/svg}"
 FRAME = re.compile(r'  File "(.*?)", line (\d+), in (.*)', re.DOTALL)
 LIBRARY = re.compile(r"(^|/)(site-packages|dist-packages)/|^<frozen")
-
-
-def run(*arguments, **options):
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
-    return subprocess.run([str(BUILD / "cuspan"), *map(str, arguments)], capture_output=True, text=True, timeout=600,
-                          check=False, env={**environment, "LC_ALL": "C.UTF-8"}, **options)
 
 
 class Model:
@@ -250,7 +242,7 @@ class Case(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
+        cls.folder = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
         cls.files = {name: cls.made(name) for name in ("training", "slower", "autograd", "xla", "cpp", "hostile", "none")}
 
     @classmethod
@@ -261,11 +253,7 @@ class Case(unittest.TestCase):
 
     @classmethod
     def path(cls, name):
-        return Path(cls.folder.name, name)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
+        return Path(cls.folder, name)
 
     def ok(self, *arguments, **options):
         done = run(*arguments, **options)
@@ -692,7 +680,7 @@ class Compiled(Case):
                 ("model.py:90", "custom"): (500, 500),
                 ("train.py:61", "step"): (0, 10_500)}
         self.assertEqual(self.places("--source", self.cache, "--source", self.debug), want)
-        self.assertEqual(self.places("--source", self.folder.name), want)
+        self.assertEqual(self.places("--source", self.folder), want)
 
     def test_logs(self):
         """The same in the log that PyTorch writes."""
@@ -1251,14 +1239,14 @@ document.documentElement.appendChild(p);})();
                                  (("flame", "-o", "x.speedscope.json", file), "speedscope opens the last two"),
                                  (("flame", "--weight", "time", file), "--weight needs one of: gpu-time wait bytes launches"),
                                  (("flame", "--format", "png", file), "--format needs one of")):
-            done = run(*arguments, cwd=self.folder.name)
+            done = run(*arguments, cwd=self.folder)
             self.assertEqual(done.returncode, 2, arguments)
             self.assertIn(words, done.stderr)
         for arguments, words in ((("flame", "-o", "x.svg", "/no/such"), "/no/such"),
                                  (("flame", "-o", "/no/such/x.svg", file), "/no/such/x.svg: No such file or directory"),
                                  (("flame", "-o", "/dev/full/x.svg", file), "Not a directory"),
                                  (("flame", "--diff", "-o", "x.svg", file, "/no/such"), "/no/such")):
-            done = run(*arguments, cwd=self.folder.name)
+            done = run(*arguments, cwd=self.folder)
             self.assertEqual(done.returncode, 1, arguments)
             self.assertIn(words, done.stderr)
         with open("/dev/full", "w") as full:
@@ -1364,8 +1352,4 @@ class Recordings(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if "--build" in sys.argv:
-        at = sys.argv.index("--build")
-        BUILD = Path(sys.argv[at + 1]).resolve()
-        del sys.argv[at:at + 2]
     unittest.main()

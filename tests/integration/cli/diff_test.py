@@ -11,9 +11,7 @@ import csv
 import io
 import json
 import math
-import os
 import random
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -23,18 +21,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/support"))
 from backend import spans_of  # noqa: E402
+from built import run  # noqa: E402
 
-BUILD = ROOT / "build"
 RECORDINGS = ROOT / "examples/recordings"
 VALUES_MAX = 32
 KINDS = ["kernel", "copy", "call", "total"]
 LEVEL = 0.05
-
-
-def run(*arguments, **options):
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
-    return subprocess.run([str(BUILD / "cuspan"), *map(str, arguments)], capture_output=True, text=True, timeout=600,
-                          check=False, env={**environment, "LC_ALL": "C.UTF-8"}, **options)
 
 
 def run_item(values):
@@ -79,18 +71,13 @@ class Case(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory()
-        cls.folder = Path(cls.temporary.name)
+        cls.folder = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
         cls.files, cls.spans = {}, {}
         for name in "torch_inference", "service", "threads", "graph_nodes":
             cls.files[name] = cls.folder / f"{name}.jsonl"
             done = run("replay", "--quiet", "--file", cls.files[name], RECORDINGS / f"{name}.cuspanrec")
             assert done.returncode == 0, done.stderr
             cls.spans[name] = [span for line in cls.files[name].read_text().splitlines() for span in spans_of(json.loads(line))]
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.temporary.cleanup()
 
     def write(self, name, text):
         path = self.folder / name
@@ -348,8 +335,4 @@ class Statistics(Case):
 
 
 if __name__ == "__main__":
-    if "--build" in sys.argv:
-        at = sys.argv.index("--build")
-        BUILD = Path(sys.argv[at + 1]).resolve()
-        del sys.argv[at:at + 2]
     unittest.main()

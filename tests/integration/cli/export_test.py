@@ -12,13 +12,13 @@ import os
 import resource
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
 import unittest
 import urllib.parse
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import chdb
@@ -29,19 +29,15 @@ import pyarrow.parquet
 ROOT = Path(__file__).resolve().parents[3]
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(ROOT / "tests/support"))
+from built import BUILD, run, take_flag  # noqa: E402
 from make_export import documents  # noqa: E402
 from otlp_encode import block, fixed64, message, number, text, traces, zstd  # noqa: E402
 
-BUILD = ROOT / "build"
 RECORDINGS = sorted((ROOT / "examples/recordings").glob("*.cuspanrec"))
 HOUR_NS = 3600 * 10**9
-LARGEST = 2**63 - 1
-
-
-def cuspan(*arguments, **options):
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
-    return subprocess.run([str(BUILD / "cuspan"), *map(str, arguments)], capture_output=True, timeout=600, check=False,
-                          env={**environment, "LC_ALL": "C.UTF-8"}, **options)
+WRITES = take_flag("--write")
+cuspan = partial(run, text=False)
+SANITIZED = b"sanitizers" in cuspan("version").stdout
 
 
 def export(folder, *inputs, **options):
@@ -217,12 +213,8 @@ def by_stat(path):
 
 class Case(unittest.TestCase):
     def setUp(self):
-        self.temporary = tempfile.TemporaryDirectory()
-        self.work = Path(self.temporary.name)
+        self.work = Path(self.enterContext(tempfile.TemporaryDirectory()))
         self.fleet = self.work / "fleet"
-
-    def tearDown(self):
-        self.temporary.cleanup()
 
     def write(self, name, made):
         path = self.work / name
@@ -235,17 +227,12 @@ class Recorded(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory()
-        work = Path(cls.temporary.name)
+        work = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
         cls.spans, cls.fleet = work / "all.jsonl", work / "fleet"
         for path in RECORDINGS:
             done = cuspan("replay", "--quiet", "--file", cls.spans, path)
             assert done.returncode == 0, done.stderr
         cls.output = export(cls.fleet, cls.spans)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.temporary.cleanup()
 
     def test_every_field_of_every_span_comes_back(self):
         expected, found = ordered(spans_of_json(self.spans)), ordered(spans_from(self.fleet))
@@ -584,16 +571,5 @@ class Errors(Case):
                          [(count, count * (16 + size), count)])
 
 
-def main():
-    global BUILD, WRITES, SANITIZED
-    arguments = sys.argv[1:]
-    BUILD = Path(arguments[arguments.index("--build") + 1]).resolve() if "--build" in arguments else BUILD
-    WRITES = "--write" in arguments
-    SANITIZED = b"sanitizers" in subprocess.run([BUILD / "cuspan", "version"], capture_output=True, check=True).stdout
-    if "--build" in arguments:
-        del arguments[arguments.index("--build"):arguments.index("--build") + 2]
-    unittest.main(argv=[sys.argv[0], *[argument for argument in arguments if argument != "--write"]])
-
-
 if __name__ == "__main__":
-    main()
+    unittest.main()

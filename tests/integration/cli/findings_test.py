@@ -6,7 +6,6 @@ Programs with almost a problem, and a clean program, give nothing; and docs/find
 """
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -15,35 +14,25 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "tests/support")]
+sys.path.insert(0, str(ROOT / "tests/support"))
 from backend import spans_of  # noqa: E402
+from built import BUILD, output_of  # noqa: E402
 from made_program import MIB, Program  # noqa: E402
 
-BUILD = ROOT / "build"
 US, MS = 1_000, 1_000_000
 BUFFER = 0x500000
 
 
-def run(*arguments):
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
-    done = subprocess.run([str(BUILD / "cuspan"), *map(str, arguments)], capture_output=True, text=True, timeout=600,
-                          check=False, env={**environment, "LC_ALL": "C.UTF-8"})
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 class Findings(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.file = Path(folder.name, "trace.jsonl")
+        self.file = Path(self.enterContext(tempfile.TemporaryDirectory()), "trace.jsonl")
         self.p = Program()
 
     def found(self, program=None):
         """The rows by finding; several rows of one finding are a list."""
         (program or self.p).write(self.file)
         rows = {}
-        for row in json.loads(run("stat", "--findings", "--json", "--top", 0, self.file))["findings"]:
+        for row in json.loads(output_of("stat", "--findings", "--json", "--top", 0, self.file))["findings"]:
             rows.setdefault(row["finding"], []).append(row)
         return rows
 
@@ -76,11 +65,11 @@ class Clean(Findings):
         for address in device:
             p.free(address)
         self.assert_nothing()
-        self.assertIn("No findings", run("stat", "--findings", self.file))
+        self.assertIn("No findings", output_of("stat", "--findings", self.file))
 
     def test_the_examples_that_have_no_fault(self):
         for example in "graph", "graph_nodes":
-            shown = run("stat", "--findings", ROOT / f"examples/recordings/{example}.cuspanrec")
+            shown = output_of("stat", "--findings", ROOT / f"examples/recordings/{example}.cuspanrec")
             self.assertIn("No findings", shown)
 
     def test_a_short_program_is_not_worth_a_finding(self):
@@ -587,15 +576,15 @@ class Forms(Findings):
         for _ in range(1000):
             self.p.launch("tiny|kernel", 1_500)
         self.p.write(self.file)
-        (row,) = [row for row in json.loads(run("stat", "--findings", "--json", self.file))["findings"]
+        (row,) = [row for row in json.loads(output_of("stat", "--findings", "--json", self.file))["findings"]
                   if row["finding"] == "tiny-launches"]
-        shown = run("stat", "--findings", "--width", 80, self.file)
+        shown = output_of("stat", "--findings", "--width", 80, self.file)
         self.assertIn(" ".join(row["evidence"].split()), " ".join(shown.split()))
         self.assertIn(row["advice"], " ".join(shown.split()))
         self.assertLessEqual(max(len(line) for line in shown.splitlines() if line.startswith("  ")), 80)
         for form in "--csv", "--markdown":
-            self.assertIn(row["advice"], run("stat", "--findings", form, self.file))
-        table = run("stat", self.file).split("\nFindings (--table findings)\n")[1]
+            self.assertIn(row["advice"], output_of("stat", "--findings", form, self.file))
+        table = output_of("stat", self.file).split("\nFindings (--table findings)\n")[1]
         self.assertIn("tiny-launches", table)
         self.assertNotIn(row["advice"], table)
 
@@ -604,7 +593,7 @@ class Forms(Findings):
             for _ in range(1000):
                 self.p.launch(f"tiny_{number}", 1_500)
         self.p.write(self.file)
-        self.assertRegex(run("stat", "--findings", "--top", 1, self.file), r"and \d+ more")
+        self.assertRegex(output_of("stat", "--findings", "--top", 1, self.file), r"and \d+ more")
 
 
     def test_losses_are_said(self):
@@ -622,7 +611,7 @@ class Forms(Findings):
         for _ in range(100):
             self.p.launch("kernel", 500 * US)
         self.file.write_text(self.p.write(self.file).read_text() + lines)
-        rows = json.loads(run("stat", "--findings", "--json", self.file))["findings"]
+        rows = json.loads(output_of("stat", "--findings", "--json", self.file))["findings"]
         self.assertEqual({row["process"] for row in rows}, {"other 4712"})
         (tiny,) = [row for row in rows if row["finding"] == "tiny-launches"]
         self.assertAlmostEqual(tiny["saving_share"], 0.25, delta=0.001)
@@ -634,9 +623,9 @@ class Recordings(unittest.TestCase):
     def of(self, example):
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "trace.jsonl")
-            run("replay", "--quiet", "--file", file, ROOT / f"examples/recordings/{example}.cuspanrec")
+            output_of("replay", "--quiet", "--file", file, ROOT / f"examples/recordings/{example}.cuspanrec")
             spans = [span for line in file.read_text().splitlines() for span in spans_of(json.loads(line))]
-            rows = json.loads(run("stat", "--findings", "--json", file))["findings"]
+            rows = json.loads(output_of("stat", "--findings", "--json", file))["findings"]
         return sorted(spans, key=lambda span: span.start_ns), {(row["finding"], row["where"]): row for row in rows}
 
     def test_tiny_launches_of_the_service(self):
@@ -678,7 +667,7 @@ class Planted(unittest.TestCase):
 
     def check(self, fault, words):
         recording = ROOT / f"tests/gpu/recordings/{fault}.cuspanrec"
-        self.assertIn(words, self.evidence(fault, run("stat", "--findings", "--json", recording)))
+        self.assertIn(words, self.evidence(fault, output_of("stat", "--findings", "--json", recording)))
         with tempfile.TemporaryDirectory() as folder:  # live
             tables = Path(folder, "tables.json")
             done = subprocess.run([BUILD / "cuspan", "stat", "--json", "-o", tables, "--set",
@@ -712,8 +701,4 @@ class Documents(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if "--build" in sys.argv:
-        at = sys.argv.index("--build")
-        BUILD = Path(sys.argv[at + 1]).resolve()
-        del sys.argv[at:at + 2]
     unittest.main()

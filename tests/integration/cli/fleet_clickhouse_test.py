@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import fleet_test as shared  # noqa: E402
-from fleet_test import HOSTILE, ROOT, document, groups, in_order, kernel, native, span  # noqa: E402
+from fleet_test import HOSTILE, ROOT, document, groups, in_order, kernel, output_of  # noqa: E402
 
 import cuspan.fleet  # noqa: E402
 from cuspan.fleet import Problem  # noqa: E402
@@ -70,9 +70,8 @@ class Equal(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory()
-        folder = Path(cls.temporary.name) / "fleet"
-        native("export", "-q", "-o", folder, *shared.RECORDINGS, ROOT / "examples/training/late_rank.jsonl.gz")
+        folder = Path(cls.enterClassContext(tempfile.TemporaryDirectory())) / "fleet"
+        output_of("export", "-q", "-o", folder, *shared.RECORDINGS, ROOT / "examples/training/late_rank.jsonl.gz")
         cls.server = Server(folder)
         cls.duckdb = cuspan.fleet.open(folder)
         cls.clickhouse = cuspan.fleet.open(cls.server.url)
@@ -81,7 +80,6 @@ class Equal(unittest.TestCase):
     def tearDownClass(cls):
         cls.server.stop()
         cls.duckdb.close()
-        cls.temporary.cleanup()
 
     def compare(self, question, **options):
         expected = self.duckdb.ask(question, **options)
@@ -251,6 +249,4 @@ class Access(shared.Folder):
 
 
 if __name__ == "__main__":
-    shared.BUILD = Path(sys.argv.pop(sys.argv.index("--build") + 1)).resolve()
-    sys.argv.remove("--build")
     unittest.main()

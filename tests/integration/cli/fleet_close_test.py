@@ -108,7 +108,7 @@ class Close(shared.Folder):
     def test_all_columns_stay(self):
         """Of all recordings, and of spans with everything that OTLP has."""
         recordings = [str(path) for path in shared.RECORDINGS]
-        shared.native("export", "-q", "-o", self.work / "fleet", *recordings)
+        shared.output_of("export", "-q", "-o", self.work / "fleet", *recordings)
         folder = self.export(*shared.documents())
         for path in files_of(folder):
             shutil.copy(path, path.with_name(f"{path.name[:16]}-00.parquet"))
@@ -334,6 +334,4 @@ class Close(shared.Folder):
 
 
 if __name__ == "__main__":
-    shared.BUILD = Path(sys.argv.pop(sys.argv.index("--build") + 1)).resolve()
-    sys.argv.remove("--build")
     unittest.main()

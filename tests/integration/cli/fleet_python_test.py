@@ -12,12 +12,10 @@ import math
 import os
 import pydoc
 import signal
-import sys
 import threading
 import unittest
 import unittest.mock
 from datetime import date, datetime, timedelta, timezone
-from pathlib import Path
 
 import fleet_test  # the folder of this file is in sys.path
 from fleet_test import HOUR_NS, START, Folder, document, kernel
@@ -216,8 +214,4 @@ class Interrupted(Folder):
 
 
 if __name__ == "__main__":
-    if "--build" in sys.argv:
-        at = sys.argv.index("--build")
-        fleet_test.BUILD = Path(sys.argv[at + 1]).resolve()
-        del sys.argv[at : at + 2]
     unittest.main()

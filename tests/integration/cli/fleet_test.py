@@ -29,6 +29,7 @@ sys.path.insert(0, str(ROOT / "python"))
 sys.path.insert(0, str(ROOT / "tests/support"))
 import duckdb  # noqa: E402
 import pyarrow  # noqa: E402
+from built import BUILD, output_of  # noqa: E402
 
 import cuspan.fleet  # noqa: E402
 from cuspan.fleet import Problem  # noqa: E402
@@ -38,7 +39,6 @@ from cuspan.fleet._compare import compare  # noqa: E402
 from make_export import documents  # noqa: E402
 from registry import Registry  # noqa: E402
 
-BUILD = ROOT / "build"
 RECORDINGS = sorted([*(ROOT / "examples/recordings").glob("*.cuspanrec"), *(ROOT / "examples/training").glob("*.cuspanrec")])
 START = 1_790_000_000_000_000_000  # 2026-09-21 14:13:20 UTC
 HOUR_NS = 3600 * 10**9
@@ -53,16 +53,8 @@ def groups(i):
     return None, *(GROUPS if os.environ.get("CUSPAN_LONG") else (GROUPS[i % len(GROUPS)], GROUPS[(i + 3) % len(GROUPS)]))
 
 
-def native(*arguments):
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
-    done = subprocess.run([str(BUILD / "cuspan"), *map(str, arguments)], capture_output=True, timeout=600, check=False,
-                          env={**environment, "LC_ALL": "C.UTF-8"})
-    assert done.returncode == 0, done.stderr
-    return done.stdout.decode()
-
-
 def stat(path, *arguments):
-    return json.loads(native("stat", "--json", "--top", "0", *arguments, path))
+    return json.loads(output_of("stat", "--json", "--top", "0", *arguments, path))
 
 
 def in_order(rows):
@@ -94,19 +86,17 @@ def document(spans, **resource):
 
 class Folder(unittest.TestCase):
     def setUp(self):
-        self.temporary = tempfile.TemporaryDirectory()
-        self.work = Path(self.temporary.name)
+        self.work = Path(self.enterContext(tempfile.TemporaryDirectory()))
         self.opened = []
 
     def tearDown(self):
         for fleet in self.opened:
             fleet.close()
-        self.temporary.cleanup()
 
     def export(self, *made, folder="fleet", name="spans.jsonl"):
         path = self.work / name
         path.write_text("".join(json.dumps(each) + "\n" for each in made))
-        native("export", "-q", "-o", self.work / folder, path)
+        output_of("export", "-q", "-o", self.work / folder, path)
         return self.work / folder
 
     def open(self, folder):
@@ -121,21 +111,19 @@ class Recorded(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.temporary = tempfile.TemporaryDirectory()
-        cls.work = Path(cls.temporary.name)
+        cls.work = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
         cls.files = []
         for path in RECORDINGS:
             cls.files.append(cls.work / f"{path.stem}.jsonl")
-            native("replay", "--quiet", "--file", cls.files[-1], path)
+            output_of("replay", "--quiet", "--file", cls.files[-1], path)
         cls.all = cls.work / "all.jsonl"
         cls.all.write_bytes(b"".join(path.read_bytes() for path in cls.files))
-        native("export", "-q", "-o", cls.work / "fleet", cls.all)
+        output_of("export", "-q", "-o", cls.work / "fleet", cls.all)
         cls.fleet = cuspan.fleet.open(cls.work / "fleet")
 
     @classmethod
     def tearDownClass(cls):
         cls.fleet.close()
-        cls.temporary.cleanup()
 
     def compare(self, tables, **filters):
         compared = 0
@@ -162,7 +150,7 @@ class Recorded(unittest.TestCase):
         for path in self.files:
             with self.subTest(path.name):
                 folder = self.work / f"fleet-{path.stem}"
-                native("export", "-q", "-o", folder, path)
+                output_of("export", "-q", "-o", folder, path)
                 with cuspan.fleet.open(folder) as self.fleet:
                     self.assertGreater(self.compare(stat(path)), 5)
         del self.fleet  # of the instance
@@ -463,7 +451,7 @@ class Ranks(Folder):
     maxDiff = None
 
     def compare(self, path):
-        native("export", "-q", "-o", self.work / "fleet", path)
+        output_of("export", "-q", "-o", self.work / "fleet", path)
         fleet, tables = self.open(self.work / "fleet"), stat(path, "--table", "collectives,ranks,rank_findings,steps")
         for row in tables["collectives"]:
             row["communicator"] = f"0x{int(row['communicator'], 16):x}"
@@ -526,9 +514,9 @@ class Ranks(Folder):
                 folder = self.work / job
                 folder.mkdir()
                 for recording in sorted((ROOT / "tests/training/recordings" / job).glob("*.cuspanrec")):
-                    native("replay", "--set", "steps.traced=all", "--file", folder / f"{recording.stem}.jsonl", recording)
+                    output_of("replay", "--set", "steps.traced=all", "--file", folder / f"{recording.stem}.jsonl", recording)
                 shutil.rmtree(self.work / "fleet", True)
-                native("export", "-q", "-o", self.work / "fleet", folder)
+                output_of("export", "-q", "-o", self.work / "fleet", folder)
                 fleet, tables = self.open(self.work / "fleet"), stat(folder, "--table", "ranks,rank_findings,steps")
                 self.compare_ranks(fleet, tables)
                 slowest = Counter(row["slowest"] for row in fleet.steps(top=0).dicts()).most_common(1)[0][0]
@@ -539,7 +527,7 @@ class Ranks(Folder):
         path = self.simulate("--ranks", 4, "--steps", 5)
         lines = [line for line in path.read_text(encoding="utf-8").splitlines() if '"rank 1"' in line]
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        native("export", "-q", "-o", self.work / "fleet", path)
+        output_of("export", "-q", "-o", self.work / "fleet", path)
         answer = self.open(self.work / "fleet").stragglers()
         self.assertEqual((answer.rows, answer.is_unanswered), ([], True))
         self.assertIn("The ranks were not compared", answer.notes[-1])
@@ -623,7 +611,7 @@ class Progressing(unittest.TestCase):
     def test_of_an_answer(self):
         """While a question runs, and only then, its connection is asked."""
         with tempfile.TemporaryDirectory() as folder:
-            native("export", "-q", "-o", f"{folder}/fleet", RECORDINGS[0])
+            output_of("export", "-q", "-o", f"{folder}/fleet", RECORDINGS[0])
             with cuspan.fleet.open(f"{folder}/fleet") as fleet:
                 run, seen = fleet.engine._run, []
                 fleet.engine._run = lambda *arguments: (seen.append(len(fleet.engine._running)), run(*arguments))[1]
@@ -969,6 +957,4 @@ class Lists(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    BUILD = Path(sys.argv.pop(sys.argv.index("--build") + 1)).resolve()
-    sys.argv.remove("--build")
     unittest.main()

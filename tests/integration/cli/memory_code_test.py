@@ -6,9 +6,7 @@ table of memory; and the order of rows (`--sort`), with the time in waiting call
 """
 
 import json
-import os
 import random
-import subprocess
 import sys
 import tempfile
 import unittest
@@ -17,18 +15,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/support"))
+from built import run  # noqa: E402
 from made_program import MIB, Program  # noqa: E402
 from make_trace import attributes as encode  # noqa: E402
 
-BUILD = ROOT / "build"
 KINDS = {"device": ("cudaMalloc", "cudaFree"), "pool": ("cudaMallocAsync", "cudaFreeAsync"),
          "managed": ("cudaMallocManaged", "cudaFree"), "pinned": ("cudaHostAlloc", "cudaFreeHost")}
-
-
-def run(*arguments):
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
-    return subprocess.run([str(BUILD / "cuspan"), *map(str, arguments)], capture_output=True, text=True, timeout=600,
-                          check=False, env={**environment, "LC_ALL": "C.UTF-8"})
 
 
 class Line:
@@ -359,8 +351,4 @@ class Order(Case):
 
 
 if __name__ == "__main__":
-    if "--build" in sys.argv:
-        at = sys.argv.index("--build")
-        BUILD = Path(sys.argv[at + 1]).resolve()
-        del sys.argv[at:at + 2]
     unittest.main()

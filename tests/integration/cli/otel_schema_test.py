@@ -155,9 +155,7 @@ class Schema(unittest.TestCase):
         else:
             text = (importlib.resources.files("opentelemetry.configuration") / "schema.json").read_text(encoding="utf-8")
         self.documents = list(Generator(json.loads(text)).documents())
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.file = pathlib.Path(folder.name) / "sdk.yaml"
+        self.file = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory())) / "sdk.yaml"
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "CUSPAN_"))}
 
     def run_with(self, document, *arguments, **variables):

@@ -18,18 +18,16 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "tests/bench"))
+sys.path[:0] = [str(ROOT / "tests/bench"), str(ROOT / "tests/support")]
 import paired  # noqa: E402
+from built import BUILD  # noqa: E402
 
-BUILD = ROOT / "build"
 LEVELS = ["none", "asleep", "summary", "default", "graph-nodes", "full"]
 
 
 class Overhead(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
         (self.folder / "tmp").mkdir()
 
     def program(self, recording="vector_add", before="", after=""):
@@ -192,8 +190,4 @@ if [ -n "$CUDA_INJECTION64_PATH" ]; then {host} > {self.folder}/host.out; [ $? =
 
 
 if __name__ == "__main__":
-    if "--build" in sys.argv:
-        at = sys.argv.index("--build")
-        BUILD = Path(sys.argv[at + 1]).resolve()
-        del sys.argv[at:at + 2]
     unittest.main()

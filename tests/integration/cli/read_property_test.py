@@ -9,7 +9,6 @@ a signal or hides what is not damaged.
 import gzip
 import json
 import math
-import os
 import subprocess
 import sys
 import tempfile
@@ -21,14 +20,12 @@ from hypothesis import HealthCheck, Phase, given, settings, strategies as st
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/support"))
+from built import run  # noqa: E402
 from otlp_encode import message, traces, varint, zstd  # noqa: E402
 
-BUILD = ROOT / "build"
 RECORDING = ROOT / "examples/recordings/vector_add.cuspanrec"
 TRACE = "5b8efff798038103d269b633813fc60c"
 START = 1700000000000000000
-
-ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
 
 
 def few(examples):
@@ -72,9 +69,7 @@ documents = st.tuples(attributes, st.lists(spans, min_size=1, max_size=5)).map(l
 
 class Case(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        self.work = Path(self.folder.name)
+        self.work = Path(self.enterContext(tempfile.TemporaryDirectory()))
 
     def file(self, content, name="input"):
         path = self.work / name
@@ -82,8 +77,7 @@ class Case(unittest.TestCase):
         return path
 
     def run_on(self, content, *command):
-        done = subprocess.run([BUILD / "cuspan", *command, self.file(content)], env={**ENVIRONMENT, "LC_ALL": "C.UTF-8"},
-                              capture_output=True, timeout=300, check=False)
+        done = run(*command, self.file(content), text=False)
         self.assertIn(done.returncode, (0, 1), done.stderr)
         self.assertNotIn(b"anitizer", done.stderr)
         return done
@@ -220,8 +214,4 @@ class Containers(Case):
 
 
 if __name__ == "__main__":
-    if "--build" in sys.argv:
-        position = sys.argv.index("--build")
-        BUILD = Path(sys.argv[position + 1]).resolve()
-        del sys.argv[position:position + 2]
     unittest.main()

@@ -18,24 +18,22 @@ import tempfile
 import threading
 import time
 import unittest
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/support"))
+import built  # noqa: E402
+from built import BUILD, CLEAN  # noqa: E402
 from otlp_encode import message, traces, zstd  # noqa: E402
 
-BUILD = ROOT / "build"
 RECORDINGS = ROOT / "examples/recordings"
+cuspan = partial(built.run, text=False)
 
 
 def run(*arguments, **options):
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
     return subprocess.run([str(argument) for argument in arguments], capture_output=True, timeout=600, check=False,
-                          env={**environment, "LC_ALL": "C.UTF-8"}, **options)
-
-
-def cuspan(*arguments, **options):
-    return run(BUILD / "cuspan", *arguments, **options)
+                          env=CLEAN, **options)
 
 
 class Case(unittest.TestCase):
@@ -43,8 +41,7 @@ class Case(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.work = Path(cls.folder.name)
+        cls.work = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
         cls.all = cls.work / "all.jsonl"
         for name, repeat in (("torch_inference", 3), ("threads", 1), ("graph_nodes", 1)):
             done = cuspan("replay", "--quiet", "--file", cls.all, "--repeat", repeat, RECORDINGS / f"{name}.cuspanrec")
@@ -58,10 +55,6 @@ class Case(unittest.TestCase):
                         cls.documents.append({"resourceSpans": [{"resource": batch["resource"], "scopeSpans": [piece]}]})
         cls.lines = [json.dumps(document).encode() + b"\n" for document in cls.documents]
         cls.expected = cls.tables(cls.all)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
 
     @classmethod
     def tables(cls, *files, **options):
@@ -627,8 +620,4 @@ class Odd(Case):
 
 
 if __name__ == "__main__":
-    if "--build" in sys.argv:
-        at = sys.argv.index("--build")
-        BUILD = Path(sys.argv[at + 1]).resolve()
-        del sys.argv[at:at + 2]
     unittest.main()

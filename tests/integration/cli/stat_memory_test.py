@@ -6,32 +6,22 @@ synthetic programs with leaks, double frees, pools and mapped memory, they equal
 """
 
 import json
-import os
-import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "tests/support")]
+sys.path.insert(0, str(ROOT / "tests/support"))
 from backend import spans_of  # noqa: E402
+from built import output_of  # noqa: E402
 from made_program import MIB, Program  # noqa: E402
 
-BUILD = ROOT / "build"
 RECORDINGS = sorted((ROOT / "examples/recordings").glob("*.cuspanrec"))
 
 
-def run(*arguments):
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
-    done = subprocess.run([str(BUILD / "cuspan"), *map(str, arguments)], capture_output=True, text=True, timeout=600,
-                          check=False, env={**environment, "LC_ALL": "C.UTF-8"})
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def tables_of(file):
-    return json.loads(run("stat", "--json", "--top", 0, file))
+    return json.loads(output_of("stat", "--json", "--top", 0, file))
 
 
 def bytes_of(span):
@@ -48,9 +38,7 @@ class Recordings(unittest.TestCase):
     """Adds up all live memory again at each allocation and each free."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
 
     def lives_of(self, spans):
         """(kind, bytes, from, until or None), by the address that each allocation got."""
@@ -70,7 +58,7 @@ class Recordings(unittest.TestCase):
         seen = set()
         for recording in RECORDINGS:
             file = self.folder / f"{recording.stem}.jsonl"
-            run("replay", "--quiet", "--file", file, recording)
+            output_of("replay", "--quiet", "--file", file, recording)
             spans = [span for line in file.read_text().splitlines() for span in spans_of(json.loads(line))]
             tables = tables_of(file)
             lives = self.lives_of(spans)
@@ -117,9 +105,7 @@ class Recordings(unittest.TestCase):
 
 class Made(unittest.TestCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
         self.program = Program()
         self.program.launch("first", 5_000)  # shows which GPU context 1 belongs to
 
@@ -302,8 +288,4 @@ class Made(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if "--build" in sys.argv:
-        at = sys.argv.index("--build")
-        BUILD = Path(sys.argv[at + 1]).resolve()
-        del sys.argv[at:at + 2]
     unittest.main()

@@ -7,7 +7,6 @@ findings.
 """
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -16,9 +15,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/support"))
+from built import BUILD, CLEAN  # noqa: E402
 from made_program import Program  # noqa: E402
 
-BUILD = ROOT / "build"
 RECORDINGS = sorted([*(ROOT / "examples/recordings").glob("*.cuspanrec"), *(ROOT / "tests/gpu/recordings").glob("*.cuspanrec")])
 SIZES = 1, 13, 700
 # A call without work belongs to its context's GPU, which is unknown until a segment contains work of the context.
@@ -26,9 +25,8 @@ GROUPS = "range", "stream", "thread", "request", "process"
 
 
 def run(*command):
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
     return subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=600, check=True,
-                          env={**environment, "LC_ALL": "C.UTF-8"}).stdout
+                          env=CLEAN).stdout
 
 
 MIB = 1 << 20
@@ -87,16 +85,12 @@ MADE = workers_on_one_stream, waits, launches, narrow_kernels, copies, allocatio
 class Segments(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
+        cls.folder = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
         cls.files = []
         for recording in RECORDINGS:
-            file = Path(cls.folder.name) / f"{recording.parent.parent.name}-{recording.stem}.jsonl"
+            file = Path(cls.folder) / f"{recording.parent.parent.name}-{recording.stem}.jsonl"
             run(BUILD / "cuspan", "replay", "-q", "--file", file, recording)
             cls.files.append(file)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
 
     def tables(self, file, size, *group):
         return json.loads(run(BUILD / "stat_segments", file, size, *group))
@@ -124,7 +118,7 @@ class Segments(unittest.TestCase):
         for make in MADE:
             program = Program()
             make(program)
-            file = program.write(Path(self.folder.name) / f"made-{make.__name__}.jsonl")
+            file = program.write(Path(self.folder) / f"made-{make.__name__}.jsonl")
             with self.subTest(program=make.__name__):
                 found |= {row["finding"] for row in self.compare(file)["findings"]}
         self.assertEqual(found, {
@@ -154,9 +148,4 @@ class Segments(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    arguments = sys.argv[1:]
-    if "--build" in arguments:
-        at = arguments.index("--build")
-        BUILD = Path(arguments[at + 1]).resolve()
-        del arguments[at:at + 2]
-    unittest.main(argv=[sys.argv[0], *arguments])
+    unittest.main()

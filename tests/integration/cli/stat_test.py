@@ -23,20 +23,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/support"))
-sys.path.insert(0, str(ROOT / "tests/support"))
 from backend import spans_of  # noqa: E402
+from built import BUILD, CLEAN, run  # noqa: E402
 from made_program import Program  # noqa: E402
 from make_trace import START_NS, attributes  # noqa: E402
 
-BUILD = ROOT / "build"
 RECORDINGS = sorted((ROOT / "examples/recordings").glob("*.cuspanrec"))
 CALLS_THAT_WAIT = ("Synchronize",)
-
-
-def run(*arguments, **options):
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
-    return subprocess.run([str(BUILD / "cuspan"), *map(str, arguments)], capture_output=True, text=True, timeout=600,
-                          check=False, env={**environment, "LC_ALL": "C.UTF-8"}, **options)
 
 
 def nearest_rank(values, percent):
@@ -142,17 +135,13 @@ class Recording(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
+        cls.folder = Path(cls.enterClassContext(tempfile.TemporaryDirectory()))
         cls.files, cls.found = {}, []
         for recording in RECORDINGS:
-            file = Path(cls.folder.name, recording.stem + ".jsonl")
+            file = Path(cls.folder, recording.stem + ".jsonl")
             done = run("replay", "--quiet", "--file", file, recording)
             assert done.returncode == 0, done.stderr
             cls.files[recording.stem] = file
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
 
     @classmethod
     def each(cls):
@@ -284,7 +273,7 @@ class Recording(unittest.TestCase):
                       {"key": f"cuspan.own.{key}", "value": {"intValue": str(value * number)}}
                       for key, value in (("callback_time", 1000), ("callback_calls", 5), ("pipeline_time", 20000))]
                   + [{"key": "cuda.session.number", "value": {"intValue": str(number)}}]} for number in (1, 2)]
-        file = Path(self.folder.name, "own.jsonl")
+        file = Path(self.folder, "own.jsonl")
         file.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}) + "\n")
         rows = json.loads(run("stat", "--json", "--table", "own", file).stdout)["own"]
         self.assertEqual([(row["what"], row["time_ns"], row.get("timed_calls")) for row in rows],
@@ -334,7 +323,7 @@ class Recording(unittest.TestCase):
                 wanted = groups.by(word)
                 self.assertEqual({row["group"] for row in tables["headline"]}, set(wanted))
                 for group in sorted(wanted, key=lambda name: (-len(wanted[name]), name))[:4]:
-                    alone = Path(self.folder.name, "group.jsonl")
+                    alone = Path(self.folder, "group.jsonl")
                     groups.write(alone, wanted[group])
                     of_group = json.loads(run("stat", "--json", "--top", 0, alone).stdout)
                     if word not in ("process", "device"):  # another group may free its blocks
@@ -437,9 +426,7 @@ class Sqlite(unittest.TestCase):
     MEMORY = ["pageable", "pinned", "device", "array", "managed", "device_static", "managed_static", "unknown"]
 
     def setUp(self):
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.folder = Path(temporary.name)
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
         self.target = self.folder / "out.sqlite"
 
     def export(self, recording):
@@ -638,9 +625,7 @@ class Live(unittest.TestCase):
     RECORDING = ROOT / "examples/recordings/threads.cuspanrec"
 
     def setUp(self):
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.folder = Path(temporary.name)
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
         (self.folder / "tmp").mkdir()
 
     def stat(self, *options, way="return", dashes=("--",)):
@@ -786,9 +771,8 @@ class Peaks(unittest.TestCase):
         libraries.mkdir(exist_ok=True)
         shutil.copy(BUILD / "libfake_nvml.so", libraries / "libnvidia-ml.so.1")
         cupti = BUILD / "libfake_cupti_classic.so"
-        environment = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))}
         done = subprocess.run([BUILD / "peer_host", BUILD / "libcuspan.so", cupti], capture_output=True, text=True, timeout=600,
-                              check=False, env={**environment, "LD_LIBRARY_PATH": str(libraries), **variables,
+                              check=False, env={**CLEAN, "LD_LIBRARY_PATH": str(libraries), **variables,
                                                 "CUSPAN_SET": ";".join([f"cupti.library={cupti}", "cupti.api=classic", *settings])})
         self.assertEqual(done.returncode, 0, done.stderr)
 
@@ -835,8 +819,4 @@ class Peaks(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if "--build" in sys.argv:
-        at = sys.argv.index("--build")
-        BUILD = Path(sys.argv[at + 1]).resolve()
-        del sys.argv[at:at + 2]
     unittest.main()

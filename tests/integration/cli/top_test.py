@@ -25,10 +25,10 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/support"))
 
 from backend import spans_of  # noqa: E402
+from built import BUILD  # noqa: E402
 from preload import preloadable  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
-BUILD = ROOT / "build"
 TRIES = 100  # polls of an agent that may not have had the CPU yet
 ROUNDING_NS = 1000  # times are doubles in top
 SLOWLY = ("--set", "exit_deadline_ms=600000", "--set", "correlation.wait_ms=60000")  # nothing is lost on a busy machine
@@ -397,8 +397,4 @@ class Top(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if "--build" in sys.argv:
-        at = sys.argv.index("--build")
-        BUILD = Path(sys.argv[at + 1]).resolve()
-        del sys.argv[at:at + 2]
     unittest.main()

@@ -17,11 +17,11 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "support")]
 import backend  # noqa: E402
 import faults_case  # noqa: E402
 from bad_server import Link, answer, broken, take  # noqa: E402
+from built import take_flag, take_option  # noqa: E402
 from faults_case import DELIVERED, LONGEST_MS, Agent, eventually  # noqa: E402
 
-LONG = False
-OUTAGE_S = 600
-
+LONG = take_flag("--long")
+OUTAGE_S = int(take_option("--outage-s", 3600)) if LONG else 600  # the option: instead of an hour
 
 
 class Outage(faults_case.Case):
@@ -116,16 +116,5 @@ class Outage(faults_case.Case):
         self.assertLessEqual(len(agent.lines()), 5 * most, said)
 
 
-def main():
-    global LONG, OUTAGE_S
-    parser = faults_case.parser_of(__doc__)
-    parser.add_argument("--long", action="store_true")
-    parser.add_argument("--outage-s", type=int, help="with --long: instead of an hour")
-    arguments = parser.parse_args()
-    LONG = arguments.long
-    OUTAGE_S = arguments.outage_s or 3600 if LONG else OUTAGE_S
-    faults_case.main(parser)
-
-
 if __name__ == "__main__":
-    main()
+    faults_case.main()

@@ -7,7 +7,6 @@ Each span is delivered once, counted as lost with a reason, or still in the spoo
 collector and the disk. --long plays an outage of an hour at 10,000 spans/s in full, and kills more processes.
 """
 
-import argparse
 import contextlib
 import gzip
 import json
@@ -28,12 +27,12 @@ from pathlib import Path
 sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "support")]
 
 import proc  # noqa: E402
+from built import BUILD, take_flag  # noqa: E402
 from otlp_encode import zstd  # noqa: E402
 from otlp_sink import OtlpSink  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[3]
-BUILD = Path()
-LONG = False
+LONG = take_flag("--long")
 LIMIT_S = 300  # a limit for hangs; normal runs take a second or two
 RECORDING = ROOT / "examples/recordings/threads.cuspanrec"
 SPANS = 1038  # approximately, of one play
@@ -634,17 +633,5 @@ class Send(Case):
         self.assert_each_once(sink, report["spans"])
 
 
-def main():
-    global BUILD, LONG
-    parser = argparse.ArgumentParser(description="Tests the spool through the agent and cuspan send.")
-    parser.add_argument("--build", required=True, type=Path, help="the build's directory")
-    parser.add_argument("--sanitizers", default="", help="what it was built with")
-    parser.add_argument("--long", action="store_true", help="the hour's outage in full")
-    parser.add_argument("tests", nargs="*", help="groups or single tests; none: all")
-    args = parser.parse_args()
-    BUILD, LONG = args.build.resolve(), args.long
-    unittest.main(argv=[sys.argv[0], *args.tests], verbosity=2)
-
-
 if __name__ == "__main__":
-    main()
+    unittest.main(verbosity=2)

@@ -6,7 +6,6 @@ libcuspan-timed.so on a recording, and the page.
     bench_test.py --build DIRECTORY [Class[.test]...]
 """
 
-import argparse
 import contextlib
 import http.client
 import json
@@ -23,12 +22,11 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "tests/bench"))
+sys.path[:0] = [str(ROOT / "tests/bench"), str(ROOT / "tests/support")]
 
 import page  # noqa: E402
 import paired  # noqa: E402
-
-BUILD = Path()
+from built import BUILD  # noqa: E402
 
 # Prints what calls and service would print, and writes the agent's report; its cost is known.
 STAND_IN = """#!/usr/bin/env python3
@@ -538,8 +536,4 @@ class Floor(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--build", required=True, type=Path)
-    known, rest = parser.parse_known_args()
-    BUILD = known.build.resolve()
-    unittest.main(argv=[sys.argv[0], *rest])
+    unittest.main()

@@ -5,7 +5,6 @@ stands in for the agent in tests: simulators of jobs and generators of spans.
     registry_test.py --build build
 """
 
-import argparse
 import copy
 import gzip
 import json
@@ -24,9 +23,10 @@ import jobs_spans  # noqa: E402
 import make_code_trace  # noqa: E402
 import make_export  # noqa: E402
 import registry  # noqa: E402
+from built import BUILD  # noqa: E402
 
 REGISTRY = registry.Registry()
-CUSPAN = None
+CUSPAN = BUILD / "cuspan"
 
 
 def lines_of(path):
@@ -81,8 +81,7 @@ class File(unittest.TestCase):
 
 class Spans(unittest.TestCase):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
 
     def check(self, documents):
         self.assertEqual(REGISTRY.problems(documents), [])
@@ -94,7 +93,7 @@ class Spans(unittest.TestCase):
         self.assertGreater(len(found), 15)
         for path in found:
             with self.subTest(str(path.relative_to(ROOT))):
-                spans = Path(self.folder.name, "spans.jsonl")
+                spans = Path(self.folder, "spans.jsonl")
                 spans.unlink(missing_ok=True)
                 subprocess.run([CUSPAN, "replay", "--set", "steps.traced=all", "--file", spans, path], check=True, stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)
@@ -104,7 +103,7 @@ class Spans(unittest.TestCase):
         """Both of the replay's APIs, as the oldest version of each and as the newest, with all details."""
         for options in (("--api", "classic", "--cupti-version", "12.0"), ("--api", "classic", "--cupti-version", "12.9"), ("--cupti-version", "13.5")):
             for detail in "summary", "graph-nodes", "full":
-                spans = Path(self.folder.name, "spans.jsonl")
+                spans = Path(self.folder, "spans.jsonl")
                 spans.unlink(missing_ok=True)
                 for name in "threads", "graph_nodes":
                     subprocess.run([CUSPAN, "replay", "--set", f"detail={detail}", *options, "--file", spans, ROOT / f"examples/recordings/{name}.cuspanrec"],
@@ -121,15 +120,15 @@ class Spans(unittest.TestCase):
             job = jobs.Job(jobs.Plan(program, ranks=8, steps=8, per_host=4))
             job.run()
             for selection in (0, 16):
-                folder = Path(self.folder.name, f"{program}{selection}")
+                folder = Path(self.folder, f"{program}{selection}")
                 jobs_spans.Writer(job, folder, selection=selection).write()
                 self.check([line for path in sorted(folder.iterdir())[:2] for line in lines_of(path)])
 
     def test_the_simulator(self):
         for options in ([], ["--pairs", "--tensor", 2], ["--ahead"]):
-            path = Path(self.folder.name, "job.jsonl")
+            path = Path(self.folder, "job.jsonl")
             subprocess.run([sys.executable, ROOT / "tests/training/simulate.py", "--ranks", "4", "--steps", "2", "--otlp", path,
-                            "--truth", Path(self.folder.name, "truth.json"), *map(str, options)], check=True)
+                            "--truth", Path(self.folder, "truth.json"), *map(str, options)], check=True)
             self.check(lines_of(path))
 
     def test_the_simulators_spans_in_protobuf(self):
@@ -178,8 +177,4 @@ class Spans(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    options = argparse.ArgumentParser()
-    options.add_argument("--build", required=True)
-    arguments, rest = options.parse_known_args()
-    CUSPAN = Path(arguments.build).resolve() / "cuspan"
-    unittest.main(argv=[sys.argv[0], *rest])
+    unittest.main()
