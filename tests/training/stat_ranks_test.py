@@ -259,6 +259,21 @@ class Jobs(unittest.TestCase):
         self.assertEqual(sorted(row["job"] for row in both), 8 * [1] + 8 * [2])
         self.assertEqual([row["own_ns"] for row in both if row["job"] != job], [row["own_ns"] for row in rows])
 
+    def test_a_slow_link_is_that_of_its_job(self):
+        """In two jobs, once the first and once the second has it."""
+        def own(*paths):
+            done = subprocess.run([CUSPAN, "stat", "--json", "--table", "ranks", "--top", "0", *paths], stdout=subprocess.PIPE, check=True)
+            return json.loads(done.stdout)["ranks"]
+        jobs_with_it = set()
+        for seeds in (1, 1001), (1001, 1):
+            well, _ = self.write(f"well{seeds[0]}", program="fsdp_tp", seed=seeds[0])
+            slow, _ = self.write(f"slow{seeds[1]}", program="fsdp_tp", fault="slow_link", seed=seeds[1])
+            times = {row["own_ns"] for row in own(slow)}
+            wanted = {row["job"] for row in own(well, slow) if row["own_ns"] in times}
+            self.assertEqual({row["job"] for row in self.findings(well, slow)[1] if row["finding"] == "slow-link"}, wanted)
+            jobs_with_it |= wanted
+        self.assertEqual(jobs_with_it, {1, 2})
+
     def test_one_of_two_ranks_loads_slowly(self):
         """That rank is late. Not all of them load data while their GPUs are idle."""
         folder, truth = self.write(program="ddp", ranks=2, fault="loader")

@@ -241,6 +241,7 @@ static void offer(struct ranks *ranks, struct ranks_report *report, const struct
     uint64_t steps = ranks->ranks[slow->row->first_rank].steps;
     struct ranks_finding finding = {
         .kind = RANKS_SLOW_LINK,
+        .job = ranks->ranks[slow->row->first_rank].job,
         .rank = RANKS_NONE,
         .communicator = slow->row->communicator,
         .delay_ns = slow->slow_ns - slow->usual_ns,

@@ -29,6 +29,7 @@ from built import BUILD  # noqa: E402
 from preload import preloadable  # noqa: E402
 from terminal import Terminal  # noqa: E402
 
+LOOKS = 20  # at each of which something is tried
 TRIES = 100  # polls of an agent that may not have had the CPU yet
 ROUNDING_NS = 1000  # times are doubles in top
 SLOWLY = ("--set", "exit_deadline_ms=600000", "--set", "correlation.wait_ms=60000")  # nothing is lost on a busy machine
@@ -149,7 +150,8 @@ class Top(unittest.TestCase):
         self.fail(f"no look with kernels, spans and CPU time: {agent}")
 
     def start_ranks(self, players):
-        """The ranks of a job, which go on until they are killed: a recording and words of control_host each."""
+        """The processes of the ranks of a job, which go on until they are killed: a recording and words of control_host each."""
+        started = []
         for rank, (recording, words) in enumerate(players):
             settings = {"cupti.library": BUILD / "libcuspan-replay.so", "output_file": "/dev/null", "control.directory": self.sockets,
                         "cupti.flush_interval_ms": 100, "steps.traced": "all", "steps.spans_max": 0, "correlation.wait_ms": 60000,
@@ -158,10 +160,13 @@ class Top(unittest.TestCase):
                 [BUILD / "control_host", BUILD / "libcuspan-replay.so", recording, BUILD / "libcuspan.so", "inject", *words],
                 env={**self.env, "CUSPAN_SET": ";".join(f"{key}={value}" for key, value in settings.items()), "CUSPAN_JOB_ID": "job",
                      "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(len(players))},
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+                stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+            self.addCleanup(running.stdin.close)
             self.addCleanup(Player(running).end)
+            started.append(running)
             while not (self.sockets / f"{running.pid}.sock").exists() and running.poll() is None:
                 time.sleep(0.01)
+        return started
 
     def test_delays_are_those_of_stat(self):
         """A recorded job of four GPUs. Three ranks wait for rank 2, but their hosts are nearly as slow. The recordings are played again and
@@ -177,9 +182,14 @@ class Top(unittest.TestCase):
         rows = [row for row in json.loads(found.stdout)["steps"] if "delay_ns" in row and row["process"].startswith("rank ")]
         wanted = {(row["step"], int(row["process"].split()[1])): row for row in rows}
         self.assertEqual({rank for _, rank in wanted}, {0, 1, 2, 3})
-        self.start_ranks([(recording, ["play-waiting", *["nap"] * 20] * 300) for recording in recordings])
+        # All ranks rest at the same step until the next line, so how fast each of them is does not matter.
+        ranks = self.start_ranks([(recording, ["line", "play-waiting"] * TRIES) for recording in recordings])
         seen = {}
-        for look in self.looks():
+        for number, look in zip(range(TRIES * LOOKS), self.looks()):
+            if number % LOOKS == 0:
+                for rank in ranks:
+                    rank.stdin.write(b"\n")
+                    rank.stdin.flush()
             # Only a step whose host work all four agents know. It is unknown while calls of the step wait for GPU records.
             known = [sum("host_ns" in step for step in agent["steps"]["sampled"] if step["number"] == rank["step"])
                      for agent in look["agents"] for rank in look["ranks"][:1] if "steps" in agent]

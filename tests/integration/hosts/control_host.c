@@ -4,9 +4,9 @@
  *
  * inject (as CUDA does), start (loads AGENT if it is not loaded), stop, flush (5 s), flush-0 (no time at
  * all), on (is it tracing?), play (the recorded calls), play-waiting (for the agent, too), nap (100 ms),
- * attach=TRACEPARENT, detach, step=NUMBER, step-end, child (runs the following steps in a forked child), leak
- * (leaks a block of memory), descriptors (closes all from 3 on, and opens its own listening socket at each of
- * their numbers). Each step prints "STEP: ANSWER". */
+ * line (waits for one on standard input), attach=TRACEPARENT, detach, step=NUMBER, step-end, child (runs the
+ * following steps in a forked child), leak (leaks a block of memory), descriptors (closes all from 3 on, and
+ * opens its own listening socket at each of their numbers). Each step prints "STEP: ANSWER". */
 #include "cuspan/cuspan.h"
 #include "forked_child.h"
 #include "agent/recording/replay_seam.h"
@@ -122,6 +122,8 @@ static int step(const char *name, const char *agent)
         return play(false);
     if (strcmp(name, "nap") == 0)
         return usleep(100000);
+    if (strcmp(name, "line") == 0)
+        return getchar() == EOF ? -1 : 0;
     if (strncmp(name, "attach=", 7) == 0)
         return attach(name + 7);
     if (strcmp(name, "detach") == 0)

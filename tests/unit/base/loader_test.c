@@ -47,7 +47,7 @@ static void leave(int status)
 /* A process that waits for the loader's lock would be ended by the alarm. */
 static void in_child(void)
 {
-    alarm(5);
+    alarm(300);
     void *library = dlopen("libm.so.6", RTLD_NOW);
     atomic_store(&visited, 0);
     bool is_visited = loader_visit(count, NULL);
