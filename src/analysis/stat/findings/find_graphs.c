@@ -234,8 +234,8 @@ static void end_segment(void *state, struct survey *survey)
         settle(sequence, survey);
         while (sequence->settled >= most)
             search(candidates, survey, sequence, thread, most);
-        bool has_ended = trace->resources[trace->threads[thread].resource].end_ns < survey->now_ns;
-        if (sequence->steps && sequence->settled == sequence->count && has_ended) {
+        if (sequence->steps && sequence->settled == sequence->count &&
+            trace->resources[trace->threads[thread].resource].end_ns < survey->now_ns) {
             search(candidates, survey, sequence, thread, sequence->count);
             free_arrays(sequence);
         }
