@@ -31,6 +31,8 @@ if [ ${#NAMES[@]} -eq 0 ]; then
 fi
 mkdir -p "$BUILD/found" "$BUILD/log"
 
+GZIP=$(tools/fetch-sources.sh --where isal)/lib/libisal.a
+[ -e "$GZIP" ] || GZIP=-ldeflate # as in cmake/compress.cmake
 YYJSON=$(sed -n 's/^YYJSON_LIBRARY:[A-Z]*=//p' "$BUILD/CMakeCache.txt")
 
 # A fuzzer lists the sources that it needs besides the stages' libraries in a line "// SOURCES: FILE...".
@@ -41,7 +43,7 @@ build_fuzzer() { # build_fuzzer NAME
         "tests/fuzz/$1_fuzz.c" "${sources[@]}" -o "$BUILD/$1_fuzz" \
         -Wl,--start-group "${LIBRARIES[@]/#/$BUILD/}" -Wl,--end-group \
         "$(${CC:-cc} -print-file-name=libsupc++.a)" \
-        -Wl,--as-needed -lyaml "$YYJSON" -lz -lzstd -lcjson -lpthread -ldl -lm
+        -Wl,--as-needed -lyaml "$YYJSON" "$GZIP" -lz -lzstd -lcjson -lpthread -ldl -lm
 }
 
 run_fuzzer() { # run_fuzzer NAME

@@ -342,7 +342,7 @@ static bool take_event(struct otlp_protobuf *protobuf, struct slice event, struc
     struct protobuf_field fields[sizeof wires];
     bool is_good = last_fields(event, wires, sizeof wires, fields);
     uint64_t time_ns = fields[EVENT_TIME].value;
-    store->omissions.fields += (fields[EVENT_DROPPED].value > 0) + (time_ns == 0);
+    store->omissions.fields += (size_t)(fields[EVENT_DROPPED].value > 0) + (size_t)(time_ns == 0);
     if (!is_good || time_ns == 0)
         return is_good; /* without a time, it has no place in the trace */
     store_event(store, time_ns, text_of(protobuf, bytes_of(&fields[EVENT_NAME])));
