@@ -248,6 +248,8 @@ static inline uint8_t *put_attr(uint8_t *p, uint8_t *end, uint8_t tag, const str
         return put_dim3(p, tag, attr->key, attr->dim);
     case ATTR_ARRAY:
         break;
+    default:
+        __builtin_unreachable(); /* a check of the type's range would take two instructions an attribute */
     }
     return put_array(p, end, tag, attr, limits);
 }
