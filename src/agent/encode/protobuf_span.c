@@ -227,11 +227,11 @@ static inline uint8_t *put_attr(uint8_t *p, uint8_t *end, uint8_t tag, const str
 {
     if (!protobuf_has_room(p, end, ATTR_ROOM))
         return NULL;
+    if (attr->type == ATTR_STRING) /* most are */
+        return put_string(p, end, tag, attr->key, attr->s, attr->len, limits);
     switch ((enum attr_type)attr->type) {
     case ATTR_INT:
         return put_int(p, tag, attr->key, (uint64_t)attr->i);
-    case ATTR_STRING:
-        return put_string(p, end, tag, attr->key, attr->s, attr->len, limits);
     case ATTR_BOOL:
         p = put_pair(p, tag, attr->key, 2);
         p[0] = VALUE_BOOL;
@@ -248,6 +248,7 @@ static inline uint8_t *put_attr(uint8_t *p, uint8_t *end, uint8_t tag, const str
         return put_dim3(p, tag, attr->key, attr->dim);
     case ATTR_ARRAY:
         break;
+    case ATTR_STRING:
     default:
         __builtin_unreachable(); /* a check of the type's range would take two instructions an attribute */
     }
