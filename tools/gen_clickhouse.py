@@ -7,7 +7,6 @@
 The Collector's exporter inserts into a table with its own columns. Materialized views compute those of the schema from them."""
 
 import difflib
-import importlib.util
 import sys
 from pathlib import Path
 
@@ -16,8 +15,10 @@ import attribute_registry
 import gen_fleet_schema
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "python"))
+from cuspan.fleet import _sql  # noqa: E402
+
 SCHEMA = ROOT / "deploy/fleet/clickhouse/schema.sql"
-QUESTIONS_SQL = ROOT / "python/cuspan/fleet/_sql.py"  # what `cuspan fleet` adds to the columns of spans
 
 # Columns of the schema that the exporter does not send. They are null.
 NOT_SENT = ("flags", "dropped_attributes", "dropped_events", "dropped_links", "attribute_types")
@@ -120,11 +121,8 @@ def selected(columns, computed):
 
 def of_questions():
     """The expressions of `cuspan fleet` for the class of a span and its process."""
-    spec = importlib.util.spec_from_file_location("cuspan_fleet_sql", QUESTIONS_SQL)
-    sql = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(sql)
-    expressions = {"class": sql._CLASS, "process": "process_of()"}
-    return {name: " ".join(sql.expand(text, sql.CLICKHOUSE).split()) for name, text in expressions.items()}
+    expressions = {"class": _sql._CLASS, "process": "process_of()"}
+    return {name: " ".join(_sql.expand(text, _sql.CLICKHOUSE).split()) for name, text in expressions.items()}
 
 
 def quoted(keys):

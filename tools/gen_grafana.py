@@ -9,30 +9,35 @@ forms of Grafana leave a backslash as it is, which ends a string of ClickHouse e
 queries."""
 
 import difflib
-import importlib.util
 import json
+import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "python"))
+from cuspan.fleet import _fleet, _sql  # noqa: E402
+
 FOLDER = ROOT / "deploy/fleet/grafana/dashboards"
-FLEET = ROOT / "python/cuspan/fleet"
-CALLS = json.loads((FLEET / "calls.json").read_text(encoding="utf-8"))
 SOURCE = {"type": "grafana-clickhouse-datasource", "uid": "cuspan"}
 TABLE, SERIES, TRACE = 1, 0, 3  # of the plugin
 WIDTH = 24
+ROWS = 200  # of a table
+# Traces with a session of cuspan, which are no requests.
+SESSIONS = """(
+    SELECT trace_id, session_spans FROM cuspan.stored_spans WHERE time > $__fromTime - INTERVAL 1 DAY AND time <= $__toTime
+)"""
+DIALECT = replace(_sql.CLICKHOUSE, words=_sql.CLICKHOUSE.words | {"resources": "cuspan.resources", "earlier_spans": SESSIONS})
 
 
-def sql_of_questions():
-    """cuspan.fleet._sql, which needs nothing. Its package needs DuckDB."""
-    found = importlib.util.spec_from_file_location("cuspan_fleet_sql", FLEET / "_sql.py")
-    module = importlib.util.module_from_spec(found)
-    sys.modules[found.name] = module
-    found.loader.exec_module(module)
-    return module
+def literal(parameter):
+    return f"[{', '.join(repr(each) for each in parameter)}]" if isinstance(parameter, list) else str(parameter)
 
 
-SQL = sql_of_questions()
+# Of questions, and columns of theirs that Grafana shows in a form of its own.
+PARAMETERS = {name: literal(each) for name, each in {**_fleet.call_lists(), "distinct_max": _fleet.DISTINCT_MAX, "top": ROWS}.items()}
+EXPRESSIONS = {"start": "fromUnixTimestamp64Nano(start_unix_ns) AS start"}
 
 
 def value(name):
@@ -90,78 +95,6 @@ GROUP BY number, busy.label
 ORDER BY time, label"""
 
 
-def utilization(names):
-    return f"""SELECT host, process, toString(device) AS device, name, hw_id, count, window_ns, busy_ns,
-    busy_ns / nullIf(window_ns, 0) AS utilization_share, kernel_ns, copy_ns,
-    (kernel_ns + copy_ns - either_ns) / nullIf(copy_ns, 0) AS overlap_share, total_ns / nullIf(busy_ns, 0) AS concurrency
-FROM
-(
-    SELECT resource_id, any(host) AS host, any(process) AS process, any(device) AS device, any(hw_id) AS hw_id, count() AS count,
-        max(end_ns) - min(start_ns) AS window_ns, sum(duration_ns) AS total_ns, toInt64(intervalLengthSum(start_ns, end_ns)) AS busy_ns,
-        toInt64(intervalLengthSumIf(start_ns, end_ns, class = 'kernel')) AS kernel_ns,
-        toInt64(intervalLengthSumIf(start_ns, end_ns, class IN ('copy', 'fill'))) AS copy_ns,
-        toInt64(intervalLengthSumIf(start_ns, end_ns, class IN ('kernel', 'copy', 'fill'))) AS either_ns
-    {spans(names, WORK)}
-    GROUP BY resource_id
-) AS work LEFT JOIN (SELECT resource_id, device_name AS name FROM cuspan.resources) AS resources
-    ON resources.resource_id = work.resource_id
-ORDER BY busy_ns DESC
-LIMIT 200"""
-
-
-def kernels(names):
-    return f"""SELECT any(name) AS name, count() AS count, sum(duration_ns) AS total_ns,
-    total_ns / nullIf(sum(total_ns) OVER (), 0) AS share, intDiv(total_ns, count) AS avg_ns,
-    quantileExactWeighted(0.5)(duration_ns, 1) AS median_ns, quantileExactWeighted(0.99)(duration_ns, 1) AS p99_ns,
-    min(duration_ns) AS min_ns, max(duration_ns) AS max_ns, any(kernel_full) AS full_name
-{spans(names, "class = 'kernel'")}
-GROUP BY coalesce(spans.kernel_full, spans.name)
-ORDER BY total_ns DESC
-LIMIT 200"""
-
-
-def calls(names, listed=None):
-    condition = f"name IN ({', '.join(repr(name) for name in sorted(listed))})" if listed else None
-    return f"""SELECT name, api, count() AS count, count(error_text) AS errors, sum(duration_ns) AS total_ns,
-    total_ns / nullIf(sum(total_ns) OVER (), 0) AS share, intDiv(total_ns, count) AS avg_ns,
-    quantileExactWeighted(0.5)(duration_ns, 1) AS median_ns, quantileExactWeighted(0.99)(duration_ns, 1) AS p99_ns,
-    min(duration_ns) AS min_ns, max(duration_ns) AS max_ns
-{spans(names, "class = 'call'", *([condition] if condition else []))}
-GROUP BY name, api
-ORDER BY total_ns DESC
-LIMIT 200"""
-
-
-def errors(names):
-    return f"""SELECT name, error_text AS error, count() AS count
-{spans(names, "class = 'call'", "error_text IS NOT NULL")}
-GROUP BY name, error_text
-ORDER BY count DESC
-LIMIT 200"""
-
-
-def copies(names):
-    return f"""SELECT if(class = 'fill', 'fill', coalesce(copy_kind, name)) AS kind, if(class = 'copy', copy_source, NULL) AS `from`,
-    if(class = 'copy', copy_target, fill_target) AS `to`, count() AS count,
-    sum(coalesce(if(class = 'copy', copy_bytes, fill_bytes), 0)) AS bytes, sum(duration_ns) AS total_ns,
-    if(bytes > 0, bytes * 1e9 / nullIf(total_ns, 0), NULL) AS bytes_per_s, intDiv(bytes, count) AS avg_bytes,
-    quantileExactWeighted(0.5)(duration_ns, 1) AS median_ns
-{spans(names, "class IN ('copy', 'fill')")}
-GROUP BY kind, `from`, `to`
-ORDER BY total_ns DESC
-LIMIT 200"""
-
-
-def launch_latency(names):
-    return f"""SELECT class AS work, count() AS count, intDiv(sum(greatest(start_delay, 0)), count) AS avg_ns,
-    quantileExactWeighted(0.5)(greatest(start_delay, 0), 1) AS median_ns,
-    quantileExactWeighted(0.99)(greatest(start_delay, 0), 1) AS p99_ns,
-    min(greatest(start_delay, 0)) AS min_ns, max(greatest(start_delay, 0)) AS max_ns
-{spans(names, WORK, "start_delay IS NOT NULL")}
-GROUP BY class
-ORDER BY count DESC"""
-
-
 def latency_over_time(names):
     return f"""SELECT $__timeInterval(time) AS time, quantileExactWeighted(0.5)(greatest(start_delay, 0), 1) AS median,
     quantileExactWeighted(0.99)(greatest(start_delay, 0), 1) AS p99
@@ -177,140 +110,38 @@ GROUP BY time, label
 ORDER BY time, label"""
 
 
+def with_spans(names, body):
+    """A query of the language of `cuspan fleet`, whose spans are those of the range of time and of the variables."""
+    resources = f"{_sql.RESOURCES},\n" if re.search(r"\bresources\b", body) else ""
+    text = f"""WITH spans AS @inline (
+    SELECT *, '' AS grp, {_sql.KINDS}
+    {spans(names)}
+),
+{resources}{body}"""
+    return re.sub(r"\$(\w+)", lambda found: PARAMETERS.get(found.group(1), found.group()), _sql.expand(text, DIALECT))
+
+
+def of_question(name, names, columns):
+    """The rows of a question of `cuspan fleet`, from the same text, with these columns."""
+    asked = _fleet.questions()[name]
+    chosen = ", ".join(EXPRESSIONS.get(column, f"`{column}`") for column in columns)
+    order = f"{asked.order}{'' if asked.is_ascending else ' DESC'}"
+    return f"""SELECT {chosen}
+FROM (
+{with_spans(names, asked.sql)}
+)
+ORDER BY {order}
+LIMIT {ROWS}
+SETTINGS {", ".join(f"{name} = '{value}'" for name, value in DIALECT.settings.items())}"""
+
+
 def step_times(names):
-    return f"""SELECT time, process AS label, greatest(duration_ns - coalesce(toInt64OrNull(attributes['training.step.gpu_backlog']), 0), 0) AS duration
-{spans(names, "step IS NOT NULL", "coalesce(step_kind, 'train') = 'train'", "NOT startsWith(name, 'step ')")}
+    body = with_spans(names, "@step_times")
+    return f"""{body}
+SELECT fromUnixTimestamp64Nano(start_ns) AS time, process AS label, greatest(duration_ns - coalesce(backlog_ns, 0), 0) AS duration
+FROM rank_steps WHERE kind = ''
 ORDER BY time
 LIMIT 20000"""
-
-
-def with_spans(names, body):
-    """A query of the language of `cuspan fleet`."""
-    return SQL.expand(f"WITH spans AS (\n    SELECT *, '' AS grp\n    {spans(names)}\n),\n{SQL.with_shared(body)}", SQL.CLICKHOUSE)
-
-
-def steps(names):
-    times = with_spans(names, """@step_times,
-durations AS (
-    SELECT step, kind, count(DISTINCT process) AS processes, min(duration_ns) AS min_ns, max(duration_ns) AS max_ns,
-        at_most(process, greatest(duration_ns - coalesce(exposed_ns, 0), host_ns)) AS slowest
-    FROM step_times GROUP BY step, kind
-)""")
-    return f"""{times},
-work AS (
-    SELECT traces.step AS step, kind, countIf(class = 'call') AS calls, sumIf(duration_ns, class = 'call') AS call_ns,
-        countIf(class = 'call' AND error_text IS NOT NULL) AS errors, countIf(class = 'kernel') AS kernels,
-        sumIf(duration_ns, class = 'kernel') AS kernel_ns, sumIf(duration_ns, class IN ('copy', 'fill')) AS move_ns
-    FROM (SELECT trace_id, class, duration_ns, error_text {spans(names)}) AS spans
-        INNER JOIN (SELECT trace_id, step, any(kind) AS kind FROM rank_steps GROUP BY trace_id, step) AS traces
-        ON traces.trace_id = spans.trace_id
-    GROUP BY traces.step, kind
-)
-SELECT work.step AS step, nullIf(work.kind, '') AS kind, processes, min_ns, max_ns, slowest, calls, call_ns, errors, kernels,
-    kernel_ns, move_ns
-FROM work INNER JOIN durations ON durations.step = work.step AND durations.kind = work.kind
-ORDER BY step, kind
-LIMIT 1000"""
-
-
-def ranks(names):
-    return f"""SELECT rank, any(process) AS process, any(host) AS host, uniqExact(step) AS steps, countIf(class = 'call') AS calls,
-    sumIf(duration_ns, class = 'call') AS call_ns, countIf(class = 'call' AND error_text IS NOT NULL) AS errors,
-    countIf(class = 'kernel') AS kernels, sumIf(duration_ns, class = 'kernel') AS kernel_ns,
-    sumIf(duration_ns, class IN ('copy', 'fill')) AS move_ns, sumIf(duration_ns, class = 'comm') AS collective_ns
-{spans(names, "rank IS NOT NULL")}
-GROUP BY rank
-ORDER BY rank"""
-
-
-def collectives(names):
-    return f"""WITH instances AS (
-    SELECT coalesce(collective_operation, 'other') AS operation, coalesce(collective_communicator, '') AS communicator,
-        max(collective_ranks) AS ranks, max(coalesce(collective_bytes, 0)) AS bytes, min(coalesce(collective_bytes, 0)) = bytes AS is_uniform,
-        min(duration_ns) AS shortest_ns, max(duration_ns) - min(duration_ns) AS skew_ns, avg(duration_ns) - min(duration_ns) AS wait_ns,
-        if(bytes > 0, floor(log2(bytes)), -1) AS size_class, argMin(process, (duration_ns, coalesce(rank, 0))) AS last,
-        argMin(coalesce(rank, 0), (duration_ns, coalesce(rank, 0))) AS last_rank
-    {spans(names, "class = 'comm'", "collective_key IS NOT NULL", "collective_ranks > 1",
-           "coalesce(collective_operation, 'other') NOT IN ('send', 'recv', 'send_recv')")}
-    GROUP BY operation, communicator, collective_key
-    HAVING count() = ranks AND uniqExact(process) = count()
-),
-classes AS (
-    SELECT operation, communicator, ranks, size_class, count() AS count, sum(bytes) AS sum_bytes,
-        quantileExactInclusive(0.5)(shortest_ns) AS transfer, quantileExactInclusive(0.5)(skew_ns) AS skew, avg(wait_ns) AS wait,
-        min(is_uniform) AS uniform, quantileExactInclusive(0.5)(bytes * 1e9 / nullIf(shortest_ns, 0)) AS algbw
-    FROM instances GROUP BY operation, communicator, ranks, size_class
-),
-lasts AS (
-    SELECT operation, communicator, ranks, size_class, argMin(last, (-seen, last_rank)) AS last, max(seen) AS times
-    FROM (SELECT operation, communicator, ranks, size_class, last, last_rank, count() AS seen
-        FROM instances GROUP BY operation, communicator, ranks, size_class, last, last_rank)
-    GROUP BY operation, communicator, ranks, size_class
-)
-SELECT classes.operation AS operation, nullIf(classes.communicator, '') AS communicator, classes.ranks AS ranks,
-    if(classes.size_class < 0, 0, toInt64(exp2(classes.size_class))) AS from_bytes, count, sum_bytes AS bytes,
-    toInt64(floor(transfer)) AS transfer_ns,
-    if(uniform, algbw * multiIf(operation = 'all_reduce', 2 * (ranks - 1) / ranks,
-        operation IN ('all_gather', 'reduce_scatter', 'all_to_all', 'gather', 'scatter'), (ranks - 1) / ranks, 1), NULL) AS busbw,
-    toInt64(floor(wait)) AS wait_ns, toInt64(floor(skew)) AS skew_ns, last, times / count AS last_share
-FROM classes INNER JOIN lasts ON lasts.operation = classes.operation AND lasts.communicator = classes.communicator
-    AND lasts.ranks = classes.ranks AND lasts.size_class = classes.size_class
-ORDER BY bytes DESC"""
-
-
-def of_question(name, names, order):
-    """The same query as that of `cuspan fleet`."""
-    lines = (FLEET / f"questions/{name}.sql").read_text(encoding="utf-8").splitlines()
-    body = "\n".join(line for line in lines if not line.startswith("-- "))
-    return with_spans(names, f"{body}\nORDER BY {order}")
-
-
-def code_lines(names):
-    return f"""WITH calls AS (
-    SELECT trace_id, span_id, code_file, code_function, code_line
-    {spans(names, "class = 'call'", "code_file IS NOT NULL")}
-),
-work AS (
-    SELECT trace_id, parent_id, code_file, code_function, code_line, duration_ns
-    {spans(names, "(class IN ('kernel', 'copy', 'fill') OR (class = 'gpu' AND activity = 'graph'))")}
-)
-SELECT if(file IS NULL, '(no line)', concat(file, if(line IS NULL, '', concat(':', toString(line))))) AS place,
-    if(file IS NULL, NULL, any(function)) AS function, sum(duration_ns) AS self_ns, self_ns / nullIf(sum(self_ns) OVER (), 0) AS share
-FROM
-(
-    SELECT coalesce(work.code_file, nullIf(calls.code_file, '')) AS file, coalesce(work.code_function, calls.code_function) AS function,
-        coalesce(work.code_line, if(nullIf(calls.code_file, '') IS NULL, NULL, calls.code_line)) AS line, duration_ns
-    FROM work LEFT JOIN calls ON calls.trace_id = work.trace_id AND calls.span_id = assumeNotNull(work.parent_id)
-)
-GROUP BY file, line
-ORDER BY self_ns DESC
-LIMIT 200"""
-
-
-# A request is a trace without a session of cuspan.
-NO_SESSION = """trace_id NOT IN (SELECT trace_id FROM cuspan.stored_spans WHERE session_spans IS NOT NULL
-        AND time > $__fromTime - INTERVAL 1 DAY AND time <= $__toTime)"""
-
-
-def requests(names):
-    return f"""SELECT trace_id, min(start_ns) AS first_ns, max(end_ns) - min(start_ns) AS wall_ns,
-        argMin(spans.name, start_ns) AS name, argMin(spans.process, start_ns) AS process,
-        countIf(class = 'call') AS calls, sumIf(duration_ns, class = 'call') AS call_ns,
-        countIf(class = 'call' AND error_text IS NOT NULL) AS errors, countIf(class = 'kernel') AS kernels,
-        sumIf(duration_ns, class = 'kernel') AS kernel_ns, sumIf(duration_ns, class IN ('copy', 'fill')) AS move_ns
-    {spans(names, NO_SESSION)}
-    GROUP BY trace_id"""
-
-
-def slow_requests(names):
-    return f"""SELECT lower(hex(trace_id)) AS trace_id, name, process, fromUnixTimestamp64Nano(first_ns) AS start, wall_ns, calls, call_ns,
-    errors, kernels, kernel_ns, move_ns
-FROM
-(
-    {requests(names)}
-) AS requests
-ORDER BY wall_ns DESC, requests.trace_id
-LIMIT 200"""
 
 
 def request_times(names):
@@ -318,11 +149,9 @@ def request_times(names):
     quantileExactWeighted(0.99)(wall_ns, 1) AS p99, max(wall_ns) AS max
 FROM
 (
-    SELECT fromUnixTimestamp64Nano(first_ns) AS time, wall_ns
-    FROM
-    (
-        {requests(names)}
-    )
+    SELECT fromUnixTimestamp64Nano(min(start_ns)) AS time, max(end_ns) - min(start_ns) AS wall_ns
+    {spans(names, f"trace_id NOT IN (SELECT trace_id FROM {SESSIONS} WHERE session_spans IS NOT NULL)")}
+    GROUP BY trace_id
 )
 GROUP BY time
 ORDER BY time"""
@@ -387,7 +216,7 @@ def series(title, description, sql, unit, label=None, most=None, width=24, point
 
 
 def table(title, description, sql, columns, width=24, height=8, links=None, question=None):
-    """columns: {column: (title, unit or None)}; others keep their names."""
+    """columns: {column: heading}."""
     overrides = []
     for name, heading in columns.items():
         properties = [{"id": "displayName", "value": heading}]
@@ -401,13 +230,18 @@ def table(title, description, sql, columns, width=24, height=8, links=None, ques
             "options": {"showHeader": True, "cellHeight": "sm"}}
 
 
+def answer(title, description, names, question, columns, **options):
+    """The table of a question of `cuspan fleet`."""
+    return table(title, description, of_question(question, names, columns), columns, question=question, **options)
+
+
 TIMES = {"avg_ns": "average", "median_ns": "median", "p99_ns": "99th percentile", "min_ns": "shortest", "max_ns": "longest"}
 KERNELS = {"name": "kernel", "count": "runs", "total_ns": "GPU time", "share": "share of GPU time", **TIMES, "full_name": "full name"}
 CALLS_COLUMNS = {"name": "call", "api": "API", "count": "calls", "errors": "failed", "total_ns": "host time", "share": "share of host time", **TIMES}
 COPIES = {"kind": "direction", "from": "from memory", "to": "to memory", "count": "copies", "bytes": "bytes", "total_ns": "GPU time",
           "bytes_per_s": "throughput", "avg_bytes": "average size", "median_ns": "median time"}
 LATENCY = {"work": "work", "count": "runs", **TIMES}
-GPUS = {"host": "host", "process": "process", "device": "device", "name": "GPU", "hw_id": "UUID", "count": "work items",
+GPUS = {"process": "process", "device": "device", "name": "GPU", "hw_id": "UUID", "count": "work items",
         "window_ns": "from first to last", "busy_ns": "busy", "utilization_share": "utilization", "kernel_ns": "kernels",
         "copy_ns": "copies and fills", "overlap_share": "copies under kernels", "concurrency": "concurrency"}
 STEPS = {"step": "step", "kind": "kind", "processes": "ranks", "min_ns": "fastest rank", "max_ns": "slowest rank", "slowest": "slowest rank's process",
@@ -448,20 +282,15 @@ DASHBOARDS = {
              count_of("count()", ALL_SERVICES, "class = 'call'", "error_text IS NOT NULL")),
         series("GPU utilization by host", BUSY_TEXT + " A line is the mean over the host's GPUs that did work in the range of time.",
                busy_over_time(ALL_SERVICES, "coalesce(host, '(no host)')", "coalesce(hw_id, toString(device), '')"), "percentunit", True, 1),
-        table("GPUs", "One row for each process on each GPU. Utilization: busy time divided by the time from the start of the first work to "
-              "the end of the last. Concurrency: total time of all work divided by busy time.", utilization(ALL_SERVICES), GPUS,
-              links={"hw_id": {"title": "Dashboard of this GPU", "url": "/d/cuspan-gpu?var-gpu=${__value.text:percentencode}&${__url_time_range}"}},
-              question="utilization"),
-        table("Kernels", KERNEL_TEXT, kernels(ALL_SERVICES), KERNELS, question="kernels"),
-        table("CUDA calls", "Calls of the CUDA APIs by host time, summed over threads. Quantiles are values that occur.",
-              calls(ALL_SERVICES), CALLS_COLUMNS, question="calls"),
-        table("Waiting for the GPU", "Calls that wait for the GPU, a stream or an event: time in which the host's thread does nothing else.",
-              calls(ALL_SERVICES, CALLS["sync"]), CALLS_COLUMNS, width=12, question="waits"),
-        table("Copies and fills", "By direction and kind of memory. Copies from pageable memory are slower than from pinned memory.",
-              copies(ALL_SERVICES), COPIES, width=12, question="copies"),
-        table("Launch latency", LATENCY_TEXT, launch_latency(ALL_SERVICES), LATENCY, width=12, question="launch_latency"),
-        table("Failed calls", "By call and error.", errors(ALL_SERVICES), {"name": "call", "error": "error", "count": "failures"}, width=12,
-              question="errors"),
+        answer("GPUs", "One row for each process on each GPU. Utilization: busy time divided by the time from the start of the first work to "
+              "the end of the last. Concurrency: total time of all work divided by busy time.", ALL_SERVICES, "utilization", GPUS,
+              links={"hw_id": {"title": "Dashboard of this GPU", "url": "/d/cuspan-gpu?var-gpu=${__value.text:percentencode}&${__url_time_range}"}}),
+        answer("Kernels", KERNEL_TEXT, ALL_SERVICES, "kernels", KERNELS),
+        answer("CUDA calls", "Calls of the CUDA APIs by host time, summed over threads. Quantiles are values that occur.", ALL_SERVICES, "calls", CALLS_COLUMNS),
+        answer("Waiting for the GPU", "Calls that wait for the GPU, a stream or an event: time in which the host's thread does nothing else.", ALL_SERVICES, "waits", CALLS_COLUMNS, width=12),
+        answer("Copies and fills", "By direction and kind of memory. Copies from pageable memory are slower than from pinned memory.", ALL_SERVICES, "copies", COPIES, width=12),
+        answer("Launch latency", LATENCY_TEXT, ALL_SERVICES, "launch_latency", LATENCY, width=12),
+        answer("Failed calls", "By call and error.", ALL_SERVICES, "errors", {"name": "call", "error": "error", "count": "failures"}, width=12),
         series("Spans by service", "Spans in each second, by the service that sent them.",
                rate(ALL_SERVICES, "coalesce(service_name, '(no service)')", "1"), "cps", True),
     ]),
@@ -473,19 +302,15 @@ DASHBOARDS = {
         stat("Failed CUDA calls", "Calls that returned an error.", count_of("count()", IN_JOB, "class = 'call'", "error_text IS NOT NULL")),
         series("Duration of steps by rank", "One point for each step of each rank. A rank far above the others is late.", step_times(IN_JOB),
                "ns", True, points=True),
-        table("Steps", "Work of all ranks together. Fastest and slowest rank: from when the GPU has finished earlier steps to the last work of the step.", steps(IN_JOB), STEPS,
-              question="steps"),
-        table("Ranks", "Sums over the range of time. Ranks of the same job should have similar sums.", ranks(IN_JOB), RANKS, question="ranks"),
-        table("Late ranks", "Delay: how much longer than that of its peers a rank's own time is, without communication that nothing overlaps. Late in: "
+        answer("Steps", "Work of all ranks together. Fastest and slowest rank: from when the GPU has finished earlier steps to the last work of the step.", IN_JOB, "steps", STEPS),
+        answer("Ranks", "Sums over the range of time. Ranks of the same job should have similar sums.", IN_JOB, "ranks", RANKS),
+        answer("Late ranks", "Delay: how much longer than that of its peers a rank's own time is, without communication that nothing overlaps. Late in: "
               "the number of steps in which it is late. Lateness: how much later than the median rank it arrives in the collectives of a step. "
-              "Medians over the steps; the first, the last and cut ones do not count.", of_question("stragglers", IN_JOB, "delay_ns DESC"), STRAGGLERS,
-              question="stragglers"),
-        table("Collectives", "By operation, communicator and size, from this power of two to the next one. Those of which a rank is missing do not "
-              "count. Transfer: median of the shortest duration over the ranks. Wait: mean time beyond it.", collectives(IN_JOB), COLLECTIVES,
-              question="collectives"),
-        table("Lines of code", "GPU time by the line of the program that launched the work. Needs `capture.code`.", code_lines(IN_JOB),
-              {"place": "line", "function": "function", "self_ns": "GPU time", "share": "share"}, width=12, question="code_lines"),
-        table("Kernels", KERNEL_TEXT, kernels(IN_JOB), KERNELS, width=12, question="kernels"),
+              "Medians over the steps; the first, the last and cut ones do not count.", IN_JOB, "stragglers", STRAGGLERS),
+        answer("Collectives", "By operation, communicator and size, from this power of two to the next one. Those of which a rank is missing do not "
+              "count. Transfer: median of the shortest duration over the ranks. Wait: mean time beyond it.", IN_JOB, "collectives", COLLECTIVES),
+        answer("Lines of code", "GPU time by the line of the program that launched the work. Needs `capture.code`.", IN_JOB, "code_lines", {"place": "line", "function": "function", "self_ns": "GPU time", "share": "share"}, width=12),
+        answer("Kernels", KERNEL_TEXT, IN_JOB, "kernels", KERNELS, width=12),
         series("GPU utilization by host", BUSY_TEXT, busy_over_time(IN_JOB, "coalesce(host, '(no host)')", "coalesce(hw_id, toString(device), '')"),
                "percentunit", True, 1),
     ]),
@@ -502,17 +327,15 @@ DASHBOARDS = {
         series("Launch latency", LATENCY_TEXT, latency_over_time(ON_GPU), "ns", width=12),
         series("Copied bytes by direction", "Bytes in each second.",
                rate(ON_GPU, "coalesce(copy_kind, 'other')", "coalesce(copy_bytes, 0)", "class = 'copy'"), "Bps", True),
-        table("Processes on this GPU", "Utilization: busy time divided by the time from the start of the first work to the end of the last.",
-              utilization(ON_GPU), GPUS, question="utilization"),
-        table("Kernels", KERNEL_TEXT, kernels(ON_GPU), KERNELS, question="kernels"),
-        table("Copies and fills", "By direction and kind of memory.", copies(ON_GPU), COPIES, question="copies"),
+        answer("Processes on this GPU", "Utilization: busy time divided by the time from the start of the first work to the end of the last.", ON_GPU, "utilization", GPUS),
+        answer("Kernels", KERNEL_TEXT, ON_GPU, "kernels", KERNELS),
+        answer("Copies and fills", "By direction and kind of memory.", ON_GPU, "copies", COPIES),
     ]),
     "request": ("cuspan: requests", "Requests of services: the slowest ones, and the spans of one of them.", ("service", "trace"), [
         series("Duration of requests", "From the start of the first span of a request to the end of the last. Requests are traces that began in the "
                "program or came to it from outside.", request_times(OF_SERVICE), "ns"),
-        table("Slowest requests", "Select a trace to see its spans below.", slow_requests(OF_SERVICE), REQUESTS,
-              links={"trace_id": {"title": "Spans of this request", "url": "/d/cuspan-request?var-trace=${__value.text:percentencode}&${service:queryparam}&${__url_time_range}"}},
-              question="slow_requests"),
+        answer("Slowest requests", "Select a trace to see its spans below.", OF_SERVICE, "slow_requests", REQUESTS,
+              links={"trace_id": {"title": "Spans of this request", "url": "/d/cuspan-request?var-trace=${__value.text:percentencode}&${service:queryparam}&${__url_time_range}"}}),
         {"type": "traces", "title": "Trace", "description": "The spans of the chosen request.", "size": (24, 12), "format": TRACE,
          "sql": trace(()), "fieldConfig": {"defaults": {}, "overrides": []}, "options": {}},
         table("Spans", "The spans of the chosen request in order of their start.", trace_spans(()), TRACE_SPANS, height=10),

@@ -16,7 +16,7 @@ _RATES = ("B/s", "kB/s", "MB/s", "GB/s", "TB/s")
 _NAME_COLUMNS_MAX = 60
 _SHOWN_ROWS_MAX = 200
 _ESCAPES = {"<": "&lt;", ">": "&gt;"}
-_ONLY_FOR_PROGRAMS = {"full_name"}  # too long for a line of a terminal
+_ONLY_FOR_PROGRAMS = {"full_name", "hw_id"}  # too long for a line of a terminal
 
 
 def _scaled(value: float, step: int, units: tuple[str, ...]) -> str:

@@ -26,15 +26,10 @@ Answered = TypeVar("Answered")
 PASSWORD = "CUSPAN_CLICKHOUSE_PASSWORD"
 _TIMEOUT_S = 30  # to connect, and without an answer to a short question
 _QUERY_TIMEOUT_S = 3600
-# So that SQL means the same as in DuckDB.
 _SETTINGS = {
-    "prefer_column_name_to_alias": "1",
-    "join_use_nulls": "1",
-    "aggregate_functions_null_for_empty": "1",
-    "transform_null_in": "0",
+    **CLICKHOUSE.settings,
     "output_format_json_quote_64bit_integers": "0",
     "output_format_json_quote_decimals": "0",
-    "union_default_mode": "ALL",
     "cancel_http_readonly_queries_on_client_close": "1",
 }
 _REMEDIES = {

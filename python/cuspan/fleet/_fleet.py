@@ -60,7 +60,7 @@ def questions() -> dict[str, Question]:
 
 
 @functools.lru_cache(maxsize=1)
-def _call_lists() -> dict[str, list[str]]:
+def call_lists() -> dict[str, list[str]]:
     """Parameters of questions: the calls of the groups that the agent knows."""
     groups = json.loads((_HERE / "calls.json").read_text(encoding="utf-8"))
     blocking = [name for name in groups["sync"] if "Synchronize" in name]
@@ -113,7 +113,7 @@ class Fleet:
             return Answer(asked.name, asked.title, [], [], notes)
         is_distinct = distinct and question != "duplicates"
         text = _sql.question(asked.sql, by, is_distinct, chosen.values(), self.engine.dialect)
-        values = {**chosen.values(), **_call_lists(), "distinct_max": self.distinct_max, "top": top or ALL_ROWS}
+        values = {**chosen.values(), **call_lists(), "distinct_max": self.distinct_max, "top": top or ALL_ROWS}
         columns, rows = self._guarded(
             lambda: self.engine.answer(text, values, chosen, asked.each), f"cannot answer {asked.name}"
         )

@@ -106,6 +106,11 @@ _IS_MOVE = """((device IS NOT NULL OR stream IS NOT NULL) AND coalesce(NOT has_t
     has_text(activity, 'copy') OR has_text(activity, 'memcpy') OR has_text(activity, 'memset')
     OR has_text(activity, 'fill')), false))"""
 _IS_CALL = "(api IS NOT NULL AND device IS NULL AND (stream IS NULL OR work_of(activity) = 'gpu'))"
+KINDS = f"{_IS_WORK} AS is_work, {_IS_KERNEL} AS is_kernel, {_IS_MOVE} AS is_move, {_IS_CALL} AS is_call"
+RESOURCES = """resources AS @inline (
+    SELECT *, process_of() AS process FROM @resources
+    QUALIFY row_number() OVER (PARTITION BY resource_id ORDER BY resource_id) = 1
+)"""
 # Of values by key that are counted, which is exact and merges; up to $distinct_max distinct values of a key. It reads
 # `counted` with the columns key, value and n. Each expression is used once, because ClickHouse runs it again for each
 # use.
@@ -133,6 +138,14 @@ values_of AS (
         clamp(min(bin) FILTER (WHERE upto >= nearest_rank(rows_of_key, 99)), min(least_value), max(most_value)) AS p99,
         min(least_value) AS least_value, max(most_value) AS most_value, max(distinct_values) > $distinct_max AS is_rough
     FROM ranked GROUP BY key
+)"""
+# The same, always exact: the server's aggregate function is several times as fast as windows.
+_WEIGHTED_QUANTILES = """
+values_of AS (
+    SELECT key, CAST(sum(n) AS BIGINT) AS count, sum(value * n) AS total, quotient(sum(value * n), CAST(sum(n) AS BIGINT)) AS mean,
+        quantileExactWeighted(0.5)(value, n) AS median, quantileExactWeighted(0.99)(value, n) AS p99, min(value) AS least_value,
+        max(value) AS most_value, false AS is_rough
+    FROM counted GROUP BY key
 )"""
 # The time of each rank's step on its GPU, and the time that its host works for the step, as src/analysis/ranks/ranks_steps.c
 # counts it: up to the end of the last call, without calls that wait for the GPU, and without what other calls block beyond 50 us.
@@ -166,6 +179,7 @@ class Dialect:
 
     functions: dict[str, str]
     words: dict[str, str]
+    settings: dict[str, str]  # with which SQL means the same as in DuckDB
 
 
 DUCKDB = Dialect(
@@ -174,9 +188,12 @@ DUCKDB = Dialect(
         "spans": "read_parquet($files, hive_partitioning = false, union_by_name = $by_name)",
         "earlier_spans": "read_parquet($earlier_files, hive_partitioning = false, union_by_name = $by_name)",
         "resources": "read_parquet($resource_files, hive_partitioning = false, union_by_name = $by_name)",
+        "quantiles": _QUANTILES.strip(),
+        "step_times": _STEP_TIMES.strip(),
         "once": "MATERIALIZED",
         "inline": "NOT MATERIALIZED",
     },
+    {},
 )
 CLICKHOUSE = Dialect(
     {**_COMMON, **_CLICKHOUSE},
@@ -184,8 +201,17 @@ CLICKHOUSE = Dialect(
         "spans": "{database:Identifier}.spans",
         "earlier_spans": "{database:Identifier}.spans",
         "resources": "{database:Identifier}.resources",
+        "quantiles": _WEIGHTED_QUANTILES.strip(),
+        "step_times": _STEP_TIMES.strip(),
         "once": "",
         "inline": "",
+    },
+    {
+        "prefer_column_name_to_alias": "1",
+        "join_use_nulls": "1",
+        "aggregate_functions_null_for_empty": "1",
+        "transform_null_in": "0",
+        "union_default_mode": "ALL",
     },
 )
 
@@ -213,7 +239,8 @@ def _arguments(text: str, at: int) -> tuple[list[str], int]:
 
 def expand(text: str, dialect: Dialect) -> str:
     """The text in the engine's SQL."""
-    text = re.sub(r"@(\w+)", lambda found: dialect.words[found.group(1)], text)
+    while re.search(r"@\w", text):  # words can stand for others
+        text = re.sub(r"@(\w+)", lambda found: dialect.words[found.group(1)], text)
     call = re.compile(rf"\b({'|'.join(dialect.functions)})\(")
     parts, at = [], 0
     while found := call.search(text, at):
@@ -240,23 +267,13 @@ all_spans AS @inline (
     {once}
 ),
 spans AS @inline (
-    SELECT *, {GROUPS[by] if by else "''"} AS grp, {_IS_WORK} AS is_work, {_IS_KERNEL} AS is_kernel,
-        {_IS_MOVE} AS is_move, {_IS_CALL} AS is_call
+    SELECT *, {GROUPS[by] if by else "''"} AS grp, {KINDS}
     FROM all_spans
 ),
-resources AS @inline (
-    SELECT *, process_of() AS process FROM @resources
-    QUALIFY row_number() OVER (PARTITION BY resource_id ORDER BY resource_id) = 1
-)"""
-
-
-def with_shared(sql: str) -> str:
-    """@quantiles and @step_times stand for the expressions above."""
-    return sql.replace("@quantiles", _QUANTILES.strip()).replace("@step_times", _STEP_TIMES.strip())
+{RESOURCES}"""
 
 
 def question(sql: str, by: str | None, distinct: bool, filters: Iterable[str], dialect: Dialect) -> str:
     """The query of a question."""
-    body = with_shared(sql)
-    separator = ",\n" if re.match(r"\s*\w+ AS (@\w+ )?\(", body) else "\n"
-    return expand(f"WITH {view(by, distinct, filters)}{separator}{body}", dialect)
+    separator = ",\n" if re.match(r"\s*(@\w+,|\w+ AS (@\w+ )?\()", sql) else "\n"
+    return expand(f"WITH {view(by, distinct, filters)}{separator}{sql}", dialect)

@@ -52,6 +52,6 @@ summed AS (
 )
 SELECT places.grp AS grp, text_of(device) AS device, device_name AS name, process, count, window_ns, busy_ns,
     busy_ns / nullif(window_ns, 0) AS utilization_share, kernel_ns, copy_ns,
-    common_ns / nullif(copy_ns, 0) AS overlap_share, total_ns / nullif(busy_ns, 0) AS concurrency, gaps
+    common_ns / nullif(copy_ns, 0) AS overlap_share, total_ns / nullif(busy_ns, 0) AS concurrency, gaps, hw_id
 FROM places JOIN summed ON summed.place = places.place
     LEFT JOIN resources ON resources.resource_id = places.resource_id
