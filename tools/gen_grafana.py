@@ -56,6 +56,7 @@ FILTERS = {
     "gpu": chosen("gpu", "hw_id"),
 }
 WORK = "class IN ('kernel', 'copy', 'fill', 'gpu')"
+KINDS = f"{WORK} AS is_work, class = 'kernel' AS is_kernel, class IN ('copy', 'fill') AS is_move, class = 'call' AS is_call"
 
 
 def spans(names, *conditions):
@@ -114,7 +115,7 @@ def with_spans(names, body):
     """A query of the language of `cuspan fleet`, whose spans are those of the range of time and of the variables."""
     resources = f"{_sql.RESOURCES},\n" if re.search(r"\bresources\b", body) else ""
     text = f"""WITH spans AS @inline (
-    SELECT *, '' AS grp, {_sql.KINDS}
+    SELECT *, '' AS grp, {KINDS}
     {spans(names)}
 ),
 {resources}{body}"""

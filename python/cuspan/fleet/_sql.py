@@ -30,7 +30,51 @@ _COMMON = {
     "nearest_rank": "quotient({0} * {1} + 99, 100)",
     "clamp": "least(greatest({0}, {1}), {2})",
 }
+# quantiles_of(COLUMNS) defines values_of, one row for each key of `picked`, which has the columns key and value: the number of values,
+# their sum, mean, quantiles and extremes, and the given columns, which are aggregates. In DuckDB by counted values, which is exact and
+# merges; up to $distinct_max distinct values of a key.
+_QUANTILES = """counted AS MATERIALIZED (
+    SELECT key, value, count(*) AS n FROM picked GROUP BY key, value
+),
+sized AS (
+    SELECT key, value, n, count(*) OVER (PARTITION BY key) AS distinct_values FROM counted
+),
+bins AS (
+    SELECT key, CASE WHEN distinct_values > $distinct_max THEN bucket(value) ELSE value END AS bin, sum(n) AS n,
+        sum(wide(value) * n) AS total, min(value) AS least_value, max(value) AS most_value,
+        max(distinct_values) AS distinct_values
+    FROM sized GROUP BY 1, 2
+),
+ranked AS (
+    SELECT key, bin, n, total, least_value, most_value, distinct_values,
+        sum(n) OVER (PARTITION BY key ORDER BY bin ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS upto,
+        sum(n) OVER (PARTITION BY key) AS rows_of_key
+    FROM bins
+),
+statistics AS (
+    SELECT key, CAST(sum(n) AS BIGINT) AS count, sum(total) AS total,
+        quotient(sum(total), CAST(sum(n) AS BIGINT)) AS mean,
+        clamp(min(bin) FILTER (WHERE upto >= nearest_rank(rows_of_key, 50)), min(least_value), max(most_value))
+            AS median,
+        clamp(min(bin) FILTER (WHERE upto >= nearest_rank(rows_of_key, 99)), min(least_value), max(most_value)) AS p99,
+        min(least_value) AS least_value, max(most_value) AS most_value, max(distinct_values) > $distinct_max AS is_rough
+    FROM ranked GROUP BY key
+),
+names AS (
+    SELECT key, {all} FROM picked GROUP BY key
+),
+values_of AS (
+    SELECT * FROM statistics JOIN names USING (key)
+)"""
+# In ClickHouse always exact, and in one scan.
+_EXACT_QUANTILES = """values_of AS (
+    SELECT key, CAST(count(*) AS BIGINT) AS count, sum(value) AS total, quotient(sum(value), CAST(count(*) AS BIGINT)) AS mean,
+        quantileExactWeighted(0.5)(value, 1) AS median, quantileExactWeighted(0.99)(value, 1) AS p99,
+        min(value) AS least_value, max(value) AS most_value, false AS is_rough, {all}
+    FROM picked GROUP BY key
+)"""
 _DUCKDB = {
+    "quantiles_of": _QUANTILES,
     "quotient": "(({0}) // ({1}))",
     "text_of": "CAST({0} AS VARCHAR)",
     "number_of": "TRY_CAST({0} AS BIGINT)",
@@ -53,6 +97,7 @@ _DUCKDB = {
     "most_before": "max({0}) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)",
 }
 _CLICKHOUSE = {
+    "quantiles_of": _EXACT_QUANTILES,
     "quotient": "intDiv({0}, {1})",
     "text_of": "toString({0})",
     "number_of": "toInt64OrNull({0})",
@@ -106,46 +151,9 @@ _IS_MOVE = """((device IS NOT NULL OR stream IS NOT NULL) AND coalesce(NOT has_t
     has_text(activity, 'copy') OR has_text(activity, 'memcpy') OR has_text(activity, 'memset')
     OR has_text(activity, 'fill')), false))"""
 _IS_CALL = "(api IS NOT NULL AND device IS NULL AND (stream IS NULL OR work_of(activity) = 'gpu'))"
-KINDS = f"{_IS_WORK} AS is_work, {_IS_KERNEL} AS is_kernel, {_IS_MOVE} AS is_move, {_IS_CALL} AS is_call"
 RESOURCES = """resources AS @inline (
     SELECT *, process_of() AS process FROM @resources
     QUALIFY row_number() OVER (PARTITION BY resource_id ORDER BY resource_id) = 1
-)"""
-# Of values by key that are counted, which is exact and merges; up to $distinct_max distinct values of a key. It reads
-# `counted` with the columns key, value and n. Each expression is used once, because ClickHouse runs it again for each
-# use.
-_QUANTILES = """
-sized AS (
-    SELECT key, value, n, count(*) OVER (PARTITION BY key) AS distinct_values FROM counted
-),
-bins AS (
-    SELECT key, CASE WHEN distinct_values > $distinct_max THEN bucket(value) ELSE value END AS bin, sum(n) AS n,
-        sum(wide(value) * n) AS total, min(value) AS least_value, max(value) AS most_value,
-        max(distinct_values) AS distinct_values
-    FROM sized GROUP BY 1, 2
-),
-ranked AS (
-    SELECT key, bin, n, total, least_value, most_value, distinct_values,
-        sum(n) OVER (PARTITION BY key ORDER BY bin ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS upto,
-        sum(n) OVER (PARTITION BY key) AS rows_of_key
-    FROM bins
-),
-values_of AS (
-    SELECT key, CAST(sum(n) AS BIGINT) AS count, sum(total) AS total,
-        quotient(sum(total), CAST(sum(n) AS BIGINT)) AS mean,
-        clamp(min(bin) FILTER (WHERE upto >= nearest_rank(rows_of_key, 50)), min(least_value), max(most_value))
-            AS median,
-        clamp(min(bin) FILTER (WHERE upto >= nearest_rank(rows_of_key, 99)), min(least_value), max(most_value)) AS p99,
-        min(least_value) AS least_value, max(most_value) AS most_value, max(distinct_values) > $distinct_max AS is_rough
-    FROM ranked GROUP BY key
-)"""
-# The same, always exact: the server's aggregate function is several times as fast as windows.
-_WEIGHTED_QUANTILES = """
-values_of AS (
-    SELECT key, CAST(sum(n) AS BIGINT) AS count, sum(value * n) AS total, quotient(sum(value * n), CAST(sum(n) AS BIGINT)) AS mean,
-        quantileExactWeighted(0.5)(value, n) AS median, quantileExactWeighted(0.99)(value, n) AS p99, min(value) AS least_value,
-        max(value) AS most_value, false AS is_rough
-    FROM counted GROUP BY key
 )"""
 # The time of each rank's step on its GPU, and the time that its host works for the step, as src/analysis/ranks/ranks_steps.c
 # counts it: up to the end of the last call, without calls that wait for the GPU, and without what other calls block beyond 50 us.
@@ -188,7 +196,6 @@ DUCKDB = Dialect(
         "spans": "read_parquet($files, hive_partitioning = false, union_by_name = $by_name)",
         "earlier_spans": "read_parquet($earlier_files, hive_partitioning = false, union_by_name = $by_name)",
         "resources": "read_parquet($resource_files, hive_partitioning = false, union_by_name = $by_name)",
-        "quantiles": _QUANTILES.strip(),
         "step_times": _STEP_TIMES.strip(),
         "once": "MATERIALIZED",
         "inline": "NOT MATERIALIZED",
@@ -201,7 +208,6 @@ CLICKHOUSE = Dialect(
         "spans": "{database:Identifier}.spans",
         "earlier_spans": "{database:Identifier}.spans",
         "resources": "{database:Identifier}.resources",
-        "quantiles": _WEIGHTED_QUANTILES.strip(),
         "step_times": _STEP_TIMES.strip(),
         "once": "",
         "inline": "",
@@ -267,7 +273,8 @@ all_spans AS @inline (
     {once}
 ),
 spans AS @inline (
-    SELECT *, {GROUPS[by] if by else "''"} AS grp, {KINDS}
+    SELECT *, {GROUPS[by] if by else "''"} AS grp, {_IS_WORK} AS is_work, {_IS_KERNEL} AS is_kernel,
+        {_IS_MOVE} AS is_move, {_IS_CALL} AS is_call
     FROM all_spans
 ),
 {RESOURCES}"""

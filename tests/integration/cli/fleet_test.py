@@ -126,15 +126,15 @@ class Recorded(unittest.TestCase):
         cls.fleet.close()
 
     def compare(self, tables, **filters):
-        compared = 0
+        compared, of_fleet_only = 0, {"quantiles", "hw_id"}
         for table, question in TABLES.items():
             found = self.fleet.ask(question, top=0, **filters).dicts()
             if not found:
                 self.assertEqual(tables.get(table, []), [], table)
                 continue
-            by_all = {name for row in found for name in row} - {"quantiles"}
+            by_all = {name for row in found for name in row} - of_fleet_only
             expected = [{name: value for name, value in row.items() if name in by_all} for row in tables[table]]
-            found = [{name: value for name, value in row.items() if name != "quantiles"} for row in found]
+            found = [{name: value for name, value in row.items() if name not in of_fleet_only} for row in found]
             for row in [*expected, *found]:
                 for name, value in row.items():
                     if name.endswith(("share", "concurrency", "bytes_per_s")):

@@ -14,15 +14,8 @@ picked AS @inline (
     UNION ALL
     SELECT hash_of(grp, kind, source, target, 'time'), 'time', grp, kind, source, target, duration_ns FROM moves
 ),
-counted AS @once (
-    SELECT key, value, count(*) AS n FROM picked GROUP BY key, value
-),
-@quantiles,
-names AS (
-    SELECT key, any_value(what) AS what, any_value(grp) AS grp, any_value(kind) AS kind, any_value(source) AS source,
-        any_value(target) AS target
-    FROM picked GROUP BY key
-),
+quantiles_of(any_value(what) AS what, any_value(grp) AS grp, any_value(kind) AS kind, any_value(source) AS source,
+    any_value(target) AS target),
 pairs AS (
     SELECT grp, kind, source, target, max(CASE WHEN what = 'bytes' THEN count END) AS count,
         max(CASE WHEN what = 'bytes' THEN total END) AS bytes, max(CASE WHEN what = 'time' THEN total END) AS total_ns,
@@ -30,7 +23,7 @@ pairs AS (
         max(CASE WHEN what = 'bytes' THEN least_value END) AS min_bytes,
         max(CASE WHEN what = 'bytes' THEN most_value END) AS max_bytes,
         max(CASE WHEN what = 'time' THEN median END) AS median_ns, max(CASE WHEN is_rough THEN 1 ELSE 0 END) > 0 AS is_rough
-    FROM values_of JOIN names ON names.key = values_of.key GROUP BY grp, kind, source, target
+    FROM values_of GROUP BY grp, kind, source, target
 )
 SELECT grp, kind, nullif(source, '') AS "from", nullif(target, '') AS "to", count, bytes, total_ns,
     CASE WHEN bytes > 0 THEN bytes * 1e9 / nullif(total_ns, 0) END AS bytes_per_s, avg_bytes, median_bytes, min_bytes, max_bytes,
