@@ -3,7 +3,7 @@
 
 #include "base/text/sanitize.h"
 #include "cli/args/options.h"
-#include "agent/operate/cdi/cdi_check.h"
+#include "agent/operate/cdi/cdi_describe.h"
 #include "agent/operate/cdi/cdi_file.h"
 #include "agent/operate/cdi/cdi_scan.h"
 #include "agent/operate/run/injection.h"
@@ -41,7 +41,7 @@ static int refuse_secret(const struct options *options)
 
 static int take_operand(struct command_line *line, const struct options *options)
 {
-    static const char *const actions[] = {"write", "check", "remove"};
+    static const char *const actions[] = {"write", "remove"};
     if (line->action)
         return options_complain(options, "one action at a time: %s or %s", line->action, options->value);
     for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
@@ -52,7 +52,7 @@ static int take_operand(struct command_line *line, const struct options *options
     const char *nearest = options_suggest(options->value, actions, sizeof actions / sizeof *actions);
     if (nearest)
         return options_complain(options, "unknown action %s; did you mean %s?", options->value, nearest);
-    return options_complain(options, "unknown action %s; use write, check or remove", options->value);
+    return options_complain(options, "unknown action %s; use write or remove", options->value);
 }
 
 static int take_argument(void *context, struct options *options, int option)
@@ -160,10 +160,9 @@ static enum status fill(struct cdi_file *file, struct injection *injection, stru
 static int write_file(const char *path, struct injection *injection)
 {
     struct error err = {""};
-    struct cdi_file file = {0}, existing;
+    struct cdi_file file = {0};
     bool is_refused = false;
-    enum status status = cdi_file_load(path, &existing, &err);
-    cdi_file_deinit(&existing);
+    enum status status = cdi_file_check_at(path, &err);
     if (status != STATUS_OK && status != STATUS_NOT_FOUND)
         return refuse_foreign(path, status, &err);
     cdi_scan(path, refuse_same_kind, &is_refused);
@@ -185,9 +184,7 @@ static int write_file(const char *path, struct injection *injection)
 static int remove_file(const char *path)
 {
     struct error err = {""};
-    struct cdi_file file;
-    enum status status = cdi_file_load(path, &file, &err);
-    cdi_file_deinit(&file);
+    enum status status = cdi_file_check_at(path, &err);
     if (status == STATUS_INVALID || status == STATUS_IO)
         return refuse_foreign(path, status, &err);
     if (status == STATUS_NOT_FOUND) {
@@ -206,15 +203,11 @@ static int remove_file(const char *path)
 static int act(const struct options *options, struct command_line *line, const char *directory)
 {
     if (!line->action)
-        return options_complain(options, "needs an action: write, check or remove");
+        return options_complain(options, "needs an action: write or remove");
     if (line->write_option && strcmp(line->action, "write") != 0)
         return options_complain(options, "--%s is an option of cuspan cdi write", line->write_option);
     char *path = cdi_file_path(directory);
-    int status;
-    if (strcmp(line->action, "write") == 0)
-        status = write_file(path, &line->injection);
-    else
-        status = strcmp(line->action, "check") == 0 ? cdi_check(path) : remove_file(path);
+    int status = strcmp(line->action, "write") == 0 ? write_file(path, &line->injection) : remove_file(path);
     free(path);
     return status;
 }

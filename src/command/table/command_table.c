@@ -411,7 +411,6 @@ static const struct command_example cdi_examples[] = {
     {"podman run --device nvidia.com/gpu=all --device cuspan.io/agent=on IMAGE",
      "trace a container; the same with Docker 28.2 or later"},
     {"cuspan cdi write --endpoint http://collector:4318", "the same, with the destination of the spans"},
-    {"cuspan cdi check", "check the file, what it mounts, and other tools' CDI files"},
     {"cuspan cdi remove", "remove the device"},
     {0}};
 
@@ -849,13 +848,13 @@ const struct command commands[] = {
     },
     {
         .name = "cdi",
-        .operands = "write|check|remove",
+        .operands = "write|remove",
         .run = cmd_cdi,
         .completes = COMPLETES_WORDS,
-        .words = "write check remove",
+        .words = "write remove",
         .summary = "let containers load the agent without changing their image",
         .text =
-            "Writes, checks or removes a CDI file (Container Device Interface), by which Podman and Docker "
+            "Writes or removes a CDI file (Container Device Interface), by which Podman and Docker "
             "add the agent to a container: a read-only mount of the agent's folder below /opt/cuspan, and "
             "the "
             "variables CUDA_INJECTION64_PATH, NVTX_INJECTION64_PATH and NCCL_PROFILER_PLUGIN. Only "

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`cuspan cdi` on an installation of its own: what it writes, what it refuses, and what its check reports.
+"""`cuspan cdi` on an installation of its own: what it writes, what it says about it, and what it refuses.
 
     cdi_test.py --build DIRECTORY [CLASS[.test]...]
 
@@ -67,14 +67,11 @@ class Case(unittest.TestCase):
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
         return done.stderr
 
-    def check(self, level, pattern, problems=0, warnings=0):
-        """`cuspan cdi check` has a line with this result and text, and these sums."""
-        done = self.run_cdi("check")
-        self.assertEqual(done.stderr, "")
-        self.assertRegex(done.stdout, f"(?m)^  {level} +.*{pattern}")
-        self.assertRegex(done.stdout, f"(?m)^{problems} problems?, {warnings} warnings?$")
-        self.assertEqual(done.returncode, 1 if problems else 0)
-        return done.stdout
+    def says(self, level, pattern, *options):
+        """`cuspan cdi write` has a line with this level and text."""
+        said = self.succeeds("write", *options)
+        self.assertRegex(said, f"(?m)^  {level} +.*{pattern}")
+        return said
 
     def content(self):
         """The file as a runtime reads it: variables and mounts of each device."""
@@ -94,7 +91,7 @@ class Write(Case):
     def test_the_installation_is_mounted_and_injected(self):
         said = self.succeeds("write")
         self.assertRegex(said, "cuspan.io/agent=on ")
-        self.assertRegex(said, r"needs glibc 2\.\d+ or later")
+        self.assertRegex(said, r"needs glibc 2\.28 or later")
         self.assertRegex(said, "configure them to search")
         self.assertEqual(self.content(), (INJECTION, {"/opt/cuspan/lib/cuspan": str(self.libraries),
                                                      "/opt/cuspan/bin/cuspan": str(self.prefix / "bin/cuspan")}))
@@ -116,22 +113,20 @@ class Write(Case):
     def test_settings(self):
         config = self.directory / "config.yaml"
         config.write_text('file_format: "1.1"\n')
-        self.succeeds("write", "--endpoint", "http://collector:4317", "--protocol", "grpc", "--service-name", "trainer", "--config",
-                      "config.yaml")
+        self.says("note", "settings: endpoint=http://collector:4317", "--endpoint", "http://collector:4317", "--protocol", "grpc",
+                  "--service-name", "trainer", "--config", "config.yaml")
         env, mounts = self.content()
         self.assertEqual(env, [*INJECTION, "CUSPAN_CONFIG_FILE=/opt/cuspan/config.yaml",
                                "CUSPAN_SET=endpoint=http://collector:4317;protocol=grpc;service_name=trainer"])
         self.assertEqual(mounts["/opt/cuspan/config.yaml"], str(config), "a relative path becomes absolute")
-        self.check("note", "settings: endpoint=http://collector:4317")
         done = subprocess.run([self.prefix / "bin/cuspan", "check", "--all"], stdout=subprocess.PIPE, text=True, check=True,
                               env={**os.environ, "CUSPAN_SET": env[4].partition("=")[2]})
         self.assertRegex(done.stdout, r"service\.name: trainer[^$]*OTLP/gRPC: http://collector:4317", "the agent must understand it")
 
     def test_any_name_is_one_string(self):
         for name in '"},{"hooks":[]', "a'b\\", "$(id) `id`", "\x1b[31m\t\x01", "ü☃", "--", "a" * 3000:
-            self.succeeds("write", f"--service-name={name}")
+            self.assertNotIn("\x1b", self.succeeds("write", f"--service-name={name}"))
             self.assertEqual(self.content()[0], [*INJECTION, f"CUSPAN_SET=service_name={name}"])
-            self.assertNotIn("\x1b", self.succeeds("check"))
 
     def test_names_that_cannot_be_passed(self):
         self.fails("newline cannot be passed", "write", "--service-name", "a\nb", status=2)
@@ -157,9 +152,9 @@ class Write(Case):
     def test_usage(self):
         self.fails("needs an action", status=2)
         self.fails("did you mean write?", "wirte", status=2)
-        self.fails("use write, check or remove", "xxxxxxxxxx", status=2)
+        self.fails("use write or remove", "xxxxxxxxxx", status=2)
         self.fails("one action at a time", "write", "remove", status=2)
-        self.fails("--endpoint is an option of cuspan cdi write", "check", "--endpoint", "http://c:4318", status=2)
+        self.fails("--endpoint is an option of cuspan cdi write", "remove", "--endpoint", "http://c:4318", status=2)
         self.fails("the argument of --directory is empty", "write", "--directory", "", status=2)
 
     def test_without_the_agent(self):
@@ -195,7 +190,6 @@ class Others(Case):
         self.fails(f"was not written by cuspan, because {reason}.*left unchanged", "write")
         self.fails(f"was not written by cuspan, because {reason}.*left unchanged", "remove")
         self.assertEqual(self.file.read_text(), text)
-        self.check("problem", f"not written by cuspan: {reason}", problems=1)
 
     def test_at_our_path(self):
         self.succeeds("write")
@@ -229,83 +223,59 @@ class Others(Case):
         other.rename(self.directory / "acme.yaml")
         self.succeeds("write")
         (self.directory / "acme.yaml").rename(other)
-        self.check("problem", f"{other} defines devices", problems=1)
         self.succeeds("remove")
         self.assertEqual([entry.name for entry in self.folder.iterdir()], ["acme.yaml"])
 
     def test_with_another_injection(self):
-        self.succeeds("write")
+        self.folder.mkdir()
         (self.folder / "tool.json").write_text('{"containerEdits":{"env":["CUDA_INJECTION64_PATH=/opt/tool.so"]}}')
-        self.check("warning", "tool.json sets CUDA_INJECTION64_PATH, too.*the last one wins", warnings=1)
+        self.says("warning", "tool.json sets CUDA_INJECTION64_PATH, too.*the last one wins")
         (self.folder / "tool.json").write_text('{"containerEdits":{"env":["NCCL_PROFILER_PLUGIN=inspector"]}}')
-        self.check("warning", "tool.json sets NCCL_PROFILER_PLUGIN, too.*the last one wins", warnings=1)
+        self.says("warning", "tool.json sets NCCL_PROFILER_PLUGIN, too.*the last one wins")
         (self.folder / "tool.json").write_text('{"containerEdits":{"env":["LD_PRELOAD=/opt/tool.so"]}}')
-        self.check("note", "tool.json sets LD_PRELOAD")
-        self.assertRegex(self.succeeds("write"), "tool.json sets LD_PRELOAD")
+        self.says("note", "tool.json sets LD_PRELOAD")
         (self.folder / "\x1b[31m.json").write_text("LD_AUDIT=/x.so")
-        self.assertNotIn("\x1b", self.succeeds("check"))
+        self.assertNotIn("\x1b", self.says("note", "sets LD_AUDIT"))
+        (self.folder / "tool.json").chmod(0)
+        if not IS_ROOT:
+            self.says("warning", "tool.json cannot be read; check it as root")
 
     def test_a_second_file_of_ours(self):
         self.succeeds("write")
         shutil.copy(self.file, self.folder / "copy.json")
-        self.check("problem", "copy.json defines the same devices in the same folder", problems=1)
+        self.says("problem", "copy.json defines the same devices in the same folder")
 
     def test_a_file_that_cannot_be_read(self):
         self.succeeds("write")
         self.file.chmod(0)
         self.fails("cannot read .*: Permission denied; run it as root", "write", **NOBODY)
         self.fails("cannot read .*: Permission denied; run it as root", "remove", **NOBODY)
-        self.assertRegex(self.run_cdi("check", **NOBODY).stdout, "problem  cannot be read: Permission denied; check it as root")
 
 
-class Check(Case):
-    def test_no_file(self):
-        self.check("problem", "there is no such file; run: cuspan cdi write", problems=1)
-
-    def test_all_is_well(self):
-        self.succeeds("write")
-        said = self.check("ok", f"agent {self.libraries}/libcuspan.so, version {re.escape(VERSION)}$")
-        self.assertRegex(said, "CUPTI: the container's own")
+class Says(Case):
+    def test_what_to_expect(self):
+        said = self.says("note", "CUPTI: the container's own")
         self.assertRegex(said, "spans go to localhost, which is the container itself")
         self.assertNotIn("PYTHONPATH", said)
+        self.assertNotRegex(said, "(?m)^  (warning|problem)")
         (self.libraries / "cupti").mkdir()
-        self.check("note", f"CUPTI: {self.libraries}/cupti")
+        self.says("note", f"CUPTI: {self.libraries}/cupti")
         (self.libraries / "python.zip").touch()
-        self.check("note", "add -e PYTHONPATH=/opt/cuspan/lib/cuspan/python.zip, in front of the image's own value")
-        self.succeeds("write", "--endpoint", "http://127.0.0.1:4318")
-        self.check("note", "localhost, which is the container itself")
-        self.succeeds("write", "--endpoint", "http://collector:4318")
-        self.assertNotIn("localhost", self.succeeds("check"))
+        self.says("note", "add -e PYTHONPATH=/opt/cuspan/lib/cuspan/python.zip, in front of the image's own value")
+        self.says("note", "localhost, which is the container itself", "--endpoint", "http://127.0.0.1:4318")
+        self.assertNotIn("localhost", self.succeeds("write", "--endpoint", "http://collector:4318"))
 
-    def test_an_agent_that_is_gone(self):
-        self.succeeds("write")
-        (self.libraries / "libcuspan.so").rename(self.libraries / "old.so")
-        self.check("problem", "libcuspan.so: No such file or directory; reinstall", problems=2)
-        (self.libraries / "libcuspan.so").write_text("nothing")
-        self.check("problem", "libcuspan.so: file too short; reinstall", problems=1)
-
-    def test_an_agent_of_another_version(self):
-        self.succeeds("write")
-        data = (self.libraries / "libcuspan.so").read_bytes()
-        version = VERSION.encode()
-        self.assertIn(b"\0" + version + b"\0", data)
-        (self.libraries / "libcuspan.so").write_bytes(data.replace(b"\0" + version + b"\0", b"\0" + version[:-1] + b"9\0"))
-        self.check("warning", f"has version .*9, but this program has {re.escape(VERSION)}", warnings=1)
-
-    def test_modes(self):
+    def test_what_is_mounted(self):
         config = self.directory / "config.yaml"
         config.write_text('file_format: "1.1"\n')
         config.chmod(0o600)
-        self.succeeds("write", "--config", config)
-        self.check("warning", f"config.yaml: some users cannot read it.*chmod o\\+rX {config}", warnings=1)
+        self.says("warning", f"config.yaml: some users cannot read it.*chmod o\\+rX {config}", "--config", config)
         config.chmod(0o644)
-        self.file.chmod(0o600)
-        self.check("warning", "chmod o\\+r ", warnings=1)
-        self.succeeds("write", "--config", config)
         self.prefix.chmod(0o700)
-        self.check("warning", f"because of the mode of {self.prefix};", warnings=1)
-        config.unlink()
-        self.check("problem", "config.yaml: No such file", problems=1, warnings=1)
+        said = self.says("warning", f"because of the mode of {self.prefix};", "--config", config)
+        self.assertEqual(said.count("some users cannot read it"), 1, "once for the same folder")
+        (self.libraries / "libcuspan-export.so").unlink()
+        self.says("problem", "libcuspan-export.so: No such file or directory; reinstall")
 
 
 class Remove(Case):

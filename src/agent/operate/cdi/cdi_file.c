@@ -101,7 +101,7 @@ enum status cdi_file_format(const struct cdi_file *file, char **json, struct err
     return *json ? STATUS_OK : error_set(err, STATUS_NO_MEMORY, "out of memory");
 }
 
-/* --- reading JSON --- */
+/* --- checking JSON --- */
 
 static const char *string_of(const cJSON *object, const char *key)
 {
@@ -109,30 +109,15 @@ static const char *string_of(const cJSON *object, const char *key)
     return value ? value : "";
 }
 
-/* The value of a variable in a device's `env`; allocated; NULL: not there. */
-static char *variable_of(const cJSON *edits, const char *name)
+static bool has_mount_at(const cJSON *device, const char *container)
 {
-    const cJSON *item;
-    size_t len = strlen(name);
-    cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(edits, "env"))
-    {
-        const char *text = cJSON_GetStringValue(item);
-        if (text && strncmp(text, name, len) == 0 && text[len] == '=')
-            return xstrdup(text + len + 1);
-    }
-    return NULL;
-}
-
-/* The host's path of a mount, allocated; NULL: there is no such mount. */
-static char *mounted_at(const cJSON *edits, const char *container)
-{
-    const cJSON *mount;
+    const cJSON *edits = cJSON_GetObjectItemCaseSensitive(device, "containerEdits"), *mount;
     cJSON_ArrayForEach(mount, cJSON_GetObjectItemCaseSensitive(edits, "mounts"))
     {
         if (strcmp(string_of(mount, "containerPath"), container) == 0)
-            return xstrdup(string_of(mount, "hostPath"));
+            return true;
     }
-    return NULL;
+    return false;
 }
 
 /* The first member of an object that is not among the names; NULL: none. */
@@ -192,12 +177,19 @@ static const char *foreign_in_device(const cJSON *device)
 }
 
 /* A file is ours if it has nothing that no release of cuspan writes. So nobody's changes are overwritten. */
-static enum status check_ours(const cJSON *root, struct error *err)
+static enum status check_root(const cJSON *root, struct error *err)
 {
     static const char *const members[] = {"cdiVersion", "kind", "devices"};
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(root, "devices"), *device;
     const char *other = other_member(root, members, 3);
-    const cJSON *device;
-    cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(root, "devices"))
+    if (!cJSON_IsObject(root))
+        return error_set(err, STATUS_INVALID, "it is not a JSON object");
+    if (strcmp(string_of(root, "kind"), CDI_KIND) != 0)
+        return error_set(err, STATUS_INVALID, "its kind is \"%.100s\", not " CDI_KIND,
+                         string_of(root, "kind"));
+    if (!has_mount_at(cJSON_GetArrayItem(list, 0), CDI_FOLDER))
+        return error_set(err, STATUS_INVALID, "it mounts nothing at " CDI_FOLDER);
+    cJSON_ArrayForEach(device, list)
     {
         if (!other)
             other = foreign_in_device(device);
@@ -207,29 +199,11 @@ static enum status check_ours(const cJSON *root, struct error *err)
     return error_set(err, STATUS_INVALID, "it contains \"%.100s\", which cuspan does not write", other);
 }
 
-enum status cdi_file_parse(const char *json, struct cdi_file *file, struct error *err)
+enum status cdi_file_check(const char *json, struct error *err)
 {
-    enum status status;
-    *file = (struct cdi_file){0};
     cJSON *root = cJSON_ParseWithOpts(json, NULL, true);
-    if (!cJSON_IsObject(root)) {
-        status = error_set(err, STATUS_INVALID, "it is not a JSON object");
-    } else if (strcmp(string_of(root, "kind"), CDI_KIND) != 0) {
-        status =
-            error_set(err, STATUS_INVALID, "its kind is \"%.100s\", not " CDI_KIND, string_of(root, "kind"));
-    } else {
-        const cJSON *device = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(root, "devices"), 0);
-        const cJSON *edits = cJSON_GetObjectItemCaseSensitive(device, "containerEdits");
-        file->folder = mounted_at(edits, CDI_FOLDER);
-        file->program = mounted_at(edits, CDI_PROGRAM);
-        file->config = mounted_at(edits, CDI_CONFIG);
-        file->set = variable_of(edits, "CUSPAN_SET");
-        status = file->folder ? check_ours(root, err)
-                              : error_set(err, STATUS_INVALID, "it mounts nothing at " CDI_FOLDER);
-    }
+    enum status status = check_root(root, err);
     cJSON_Delete(root);
-    if (status != STATUS_OK)
-        cdi_file_deinit(file);
     return status;
 }
 
@@ -254,10 +228,9 @@ static enum status read_all(int fd, char **text, struct error *err)
     return STATUS_OK;
 }
 
-enum status cdi_file_load(const char *path, struct cdi_file *file, struct error *err)
+enum status cdi_file_check_at(const char *path, struct error *err)
 {
     char *text = NULL;
-    *file = (struct cdi_file){0};
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0 && errno == ELOOP)
         return error_set(err, STATUS_INVALID, "it is a symbolic link");
@@ -266,7 +239,7 @@ enum status cdi_file_load(const char *path, struct cdi_file *file, struct error 
     enum status status = read_all(fd, &text, err);
     close(fd);
     if (status == STATUS_OK)
-        status = cdi_file_parse(text, file, err);
+        status = cdi_file_check(text, err);
     free(text);
     return status;
 }

@@ -30,11 +30,11 @@ char *cdi_file_path(const char *directory);
 
 /* The content as JSON; the caller frees it. INVALID: a string is not UTF-8, so JSON cannot contain it. */
 enum status cdi_file_format(const struct cdi_file *file, char **json, struct error *err) MUST_CHECK;
-/* The reverse. INVALID: no release of cuspan writes such a file; the error says why. */
-enum status cdi_file_parse(const char *json, struct cdi_file *file, struct error *err) MUST_CHECK;
+/* INVALID: no release of cuspan writes such a file; the error says why. */
+enum status cdi_file_check(const char *json, struct error *err) MUST_CHECK;
 
-/* Reads the file at `path`, without following a link. NOT_FOUND; INVALID: as of cdi_file_parse(); IO. */
-enum status cdi_file_load(const char *path, struct cdi_file *file, struct error *err) MUST_CHECK;
+/* Checks the file at `path`, without following a link. NOT_FOUND; INVALID: as of cdi_file_check(); IO. */
+enum status cdi_file_check_at(const char *path, struct error *err) MUST_CHECK;
 /* Replaces the file at `path` atomically, and creates its folder. Every user can read both. */
 enum status cdi_file_save(const char *path, const struct cdi_file *file, struct error *err) MUST_CHECK;
 

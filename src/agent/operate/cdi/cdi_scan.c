@@ -63,16 +63,13 @@ static const char *variable_in(const char *text)
 
 static void scan_file(const struct scan *scan, const char *path)
 {
-    struct cdi_file file;
     struct cdi_other other = {.path = path, .is_beside = scan->folder_count == 1};
     struct stat about;
     if (stat(path, &about) == 0 && is_same(&about, &scan->self))
         return;
     char *text = read_text(path);
     if (text) {
-        other.is_ours = cdi_file_parse(text, &file, NULL) == STATUS_OK;
-        if (other.is_ours)
-            cdi_file_deinit(&file);
+        other.is_ours = cdi_file_check(text, NULL) == STATUS_OK;
         other.is_of_our_kind = strstr(text, CDI_KIND) != NULL;
         other.variable = variable_in(text);
     }
