@@ -68,13 +68,11 @@ static int print_man(const struct options *options)
 
 static int print_one(const struct options *options, int option)
 {
-    static void (*const completions[])(FILE *) = {completion_print_bash, completion_print_zsh,
-                                                  completion_print_fish};
     if (option == OPTION_OPERAND)
         return print_topic(options);
     if (option == OPTION_MAN)
         return print_man(options);
-    completions[options->word](stdout);
+    fputs(completion_scripts[options->word], stdout);
     return EXIT_OK;
 }
 
@@ -85,6 +83,10 @@ int cmd_help(const struct command *command, int argc, char **argv)
     int option = options_next(&options);
     if (option == OPTION_HELP || option == OPTION_WRONG)
         return option == OPTION_HELP ? EXIT_OK : EXIT_USAGE;
+    if (option == OPTION_CANDIDATES) {
+        completion_print_candidates(stdout, argc - options.next, argv + options.next);
+        return EXIT_OK;
+    }
     if (options.next < argc)
         return options_complain(&options, "one topic at a time, not also %s", argv[options.next]);
     if (option != OPTION_END)

@@ -126,7 +126,7 @@ completion() { # completion SHELL SCRIPT
 }
 bash_completion() {
     # shellcheck disable=SC2016 # the inner shell's
-    is "$(bash -c '. "$1"; COMP_WORDS=(cuspan rec) COMP_CWORD=1; _cuspan; echo "${COMPREPLY[*]}"' - \
+    is "$(PATH=$SHARED/deb/usr/bin:$PATH bash -c '. "$1"; COMP_WORDS=(cuspan rec) COMP_CWORD=1; _cuspan; echo "${COMPREPLY[*]}"' - \
         "$SHARED/deb/usr/share/bash-completion/completions/cuspan")" record
 }
 lintian_is_content() { is "$(lintian --fail-on error,warning "$SHARED/cuspan_$OLD-1_$DEB.deb" 2>&1 | grep -v '^running with root')" ""; }

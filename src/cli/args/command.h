@@ -73,6 +73,7 @@ enum option_id {
     OPTION_CUPTI,
     OPTION_MAN,
     OPTION_COMPLETION,
+    OPTION_CANDIDATES,
     OPTION_OF_FLEET /* Python reads them */
 };
 

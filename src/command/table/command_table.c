@@ -421,7 +421,8 @@ static const struct command_option help_options[] = {
            COMPLETES_COMMAND, NULL),
     ONE_OF(OPTION_COMPLETION, "completion", "SHELL",
            "print the completion script for a shell: bash, zsh or fish",
-           "bash zsh fish"), /* as in cmd_help.c */
+           "bash zsh fish"), /* as in completion.c */
+    FLAG(OPTION_CANDIDATES, "candidates", "used by these scripts: print what completes the last word"),
     {0}};
 
 static const struct command_example help_examples[] = {

@@ -1,134 +1,157 @@
+/* The scripts are the same for every release: they ask this program for candidates. */
 #include "command/table/table_text.h"
 
 #include <string.h>
 
-/* --- for all shells --- */
+/* --- candidates --- */
 
-void completion_print_words(FILE *out, enum completes completes, const char *words)
+static void print_values(FILE *out, enum completes completes, const char *words, const char *prefix)
 {
-    bool has_names = completes == COMPLETES_COMMAND;
-    for (size_t i = 0; has_names && i < command_count; i++)
-        fprintf(out, "%s%s", i ? " " : "", commands[i].name);
-    if (words)
-        fprintf(out, "%s%s", has_names ? " " : "", words);
-}
-
-void completion_print_values(FILE *out, const char *const *texts, enum completes completes, const char *words)
-{
-    const char *text = texts[completes], *place = strstr(text, "%s");
-    fwrite(text, 1, place ? (size_t)(place - text) : strlen(text), out);
-    if (!place)
-        return;
-    completion_print_words(out, completes, words);
-    fputs(place + 2, out);
-}
-
-void completion_print_launchers(FILE *out, const char *separator)
-{
-    bool is_first = true;
-    for (size_t i = 0; i < command_count; i++) {
-        if (!commands[i].is_launcher)
-            continue;
-        fprintf(out, "%s%s", is_first ? "" : separator, commands[i].name);
-        is_first = false;
+    for (size_t i = 0; completes == COMPLETES_COMMAND && i < command_count; i++)
+        fprintf(out, "%s%s\t%s\n", prefix, commands[i].name, commands[i].summary);
+    for (size_t length; words && *words; words += length + strspn(words + length, " ")) {
+        length = strcspn(words, " ");
+        fprintf(out, "%s%.*s\n", prefix, (int)length, words);
     }
+    if (command_names_file(completes) || completes == COMPLETES_WORD_OR_FILE)
+        fputs(":files\n", out);
 }
 
-void completion_print_launcher_options(FILE *out)
+static void print_options(FILE *out, const struct command *command)
 {
-    for (size_t i = 0; i < command_count; i++) {
-        const struct command_option *o = commands[i].options;
-        for (; commands[i].is_launcher && o && o->name; o++) {
-            if (o->argument && o->id < 256)
-                fprintf(out, " -%c", o->id);
-            if (o->argument)
-                fprintf(out, " --%s", o->name);
+    for (const struct command_option *o = command->options; o && o->name; o++) {
+        fprintf(out, "--%s\t%s\n", o->name, o->help);
+        if (o->id < 256)
+            fprintf(out, "-%c\t%s\n", o->id, o->help);
+    }
+    fputs("--help\tprint help on this command\n", out);
+}
+
+/* The option with an argument that the first `length` bytes of a word name; NULL: none. */
+static const struct command_option *find_option(const struct command *command, const char *word,
+                                                size_t length)
+{
+    for (const struct command_option *o = command->options; o && o->name; o++) {
+        bool is_letter = length == 2 && word[0] == '-' && word[1] == o->id;
+        bool is_name = length == strlen(o->name) + 2 && memcmp(word, "--", 2) == 0 &&
+                       memcmp(word + 2, o->name, length - 2) == 0;
+        if (o->argument && (is_letter || is_name))
+            return o;
+    }
+    return NULL;
+}
+
+static void print_option_candidates(FILE *out, const struct command *command, const char *word)
+{
+    char prefix[64];
+    size_t length = strcspn(word, "=");
+    const struct command_option *option = word[length] ? find_option(command, word, length) : NULL;
+    if (!option)
+        return print_options(out, command);
+    snprintf(prefix, sizeof prefix, "--%s=", option->name);
+    print_values(out, option->completes, option->words, prefix);
+}
+
+void completion_print_candidates(FILE *out, int count, char *const *words)
+{
+    const struct command *command = count > 1 ? command_find(words[0]) : NULL;
+    const struct command_option *option = NULL; /* whose argument is the next word */
+    bool only_operands = false;
+    if (count == 1)
+        print_values(out, COMPLETES_COMMAND, NULL, "");
+    if (!command)
+        return;
+    for (int i = 1; i < count - 1; i++) {
+        if (option) {
+            option = NULL;
+        } else if (only_operands || words[i][0] != '-') {
+            if (command->is_launcher) {
+                fprintf(out, ":program %d\n", i + 1);
+                return;
+            }
+        } else if (strcmp(words[i], "--") == 0) {
+            only_operands = true;
+        } else {
+            option = find_option(command, words[i], strlen(words[i]));
         }
     }
+    if (option)
+        print_values(out, option->completes, option->words, "");
+    else if (!only_operands && words[count - 1][0] == '-')
+        print_option_candidates(out, command, words[count - 1]);
+    else if (command->completes == COMPLETES_PROGRAM)
+        fprintf(out, ":program %d\n", count);
+    else
+        print_values(out, command->completes, command->words, "");
 }
 
-/* --- bash --- */
+/* --- scripts --- */
 
-#define REPLY(words) "COMPREPLY=($(" words "))"
-#define WORDS        "compgen -W \"%s\" -- \"$cur\""
-#define FILES        "compgen -f -- \"$cur\""
+static const char bash[] =
+    "# bash completion of cuspan; made by: cuspan help --completion bash\n"
+    "# shellcheck disable=SC2207 # compgen answers one word a line\n"
+    "_cuspan() {\n"
+    "    local cur=${COMP_WORDS[COMP_CWORD]} line\n"
+    "    COMPREPLY=()\n"
+    "    while IFS= read -r line; do\n"
+    "        case $line in\n"
+    "        :files) COMPREPLY+=($(compgen -f -- \"$cur\")) ;;\n"
+    "        \":program $COMP_CWORD\") COMPREPLY=($(compgen -c -- \"$cur\"; compgen -f -- \"$cur\")) ;;\n"
+    "        :program*)\n"
+    "            if declare -F _command_offset >/dev/null; then _command_offset \"${line#* }\"; return; fi\n"
+    "            COMPREPLY=($(compgen -f -- \"$cur\")) ;;\n"
+    "        \"$cur\"*) COMPREPLY+=(\"${line%%$'\\t'*}\") ;;\n"
+    "        esac\n"
+    "    done < <(\"${COMP_WORDS[0]}\" help --candidates \"${COMP_WORDS[@]:1:COMP_CWORD}\" 2>/dev/null)\n"
+    "}\n"
+    "complete -o filenames -o bashdefault -F _cuspan cuspan\n";
 
-/* Statements that fill COMPREPLY for one argument. */
-static const char *const replies[] = {[COMPLETES_NOTHING] = "COMPREPLY=()",
-                                      [COMPLETES_FILE] = REPLY(FILES),
-                                      [COMPLETES_OUTPUT] = REPLY(FILES),
-                                      [COMPLETES_OUTPUT_FILE] = REPLY(FILES),
-                                      [COMPLETES_PROGRAM] = REPLY("compgen -c -- \"$cur\"; " FILES),
-                                      [COMPLETES_COMMAND] = REPLY(WORDS),
-                                      [COMPLETES_WORDS] = REPLY(WORDS),
-                                      [COMPLETES_SUGGESTIONS] = REPLY(WORDS),
-                                      [COMPLETES_WORD_OR_FILE] = REPLY(WORDS "; " FILES)};
+static const char zsh[] =
+    "#compdef cuspan\n"
+    "# zsh completion of cuspan; made by: cuspan help --completion zsh\n"
+    "_cuspan() {\n"
+    "    local line cuspan=${(Q)words[1]} ret=1\n"
+    "    local -a candidates\n"
+    "    for line in ${(f)\"$(${~cuspan} help --candidates \"${(@Q)words[2,CURRENT]}\" 2>/dev/null)\"}; do\n"
+    "        case $line in\n"
+    "        :files)\n"
+    "            if [[ $PREFIX == --*=* ]]; then compset -P '*='; fi\n"
+    "            _files && ret=0 ;;\n"
+    "        :program*)\n"
+    "            shift ${line#* } words; (( CURRENT -= ${line#* } ))\n"
+    "            _normal && ret=0 ;;\n"
+    "        *) candidates+=(\"${${line//:/\\\\:}/$'\\t'/:}\") ;;\n"
+    "        esac\n"
+    "    done\n"
+    "    _describe -t candidates candidate candidates && ret=0\n"
+    "    return ret\n"
+    "}\n"
+    "# Loaded by zsh as a function, or read by `source`.\n"
+    "if [ \"${funcstack[1]}\" = _cuspan ]; then _cuspan \"$@\"; else compdef _cuspan cuspan; fi\n";
 
-static void print_option_names(FILE *out, const struct command *command)
-{
-    for (const struct command_option *o = command->options; o && o->name; o++) {
-        fprintf(out, "--%s ", o->name);
-        if (o->id < 256)
-            fprintf(out, "-%c ", o->id);
-    }
-    fputs("--help", out);
-}
+static const char fish[] =
+    "# fish completion of cuspan; made by: cuspan help --completion fish\n"
+    "function __cuspan_candidates\n"
+    "    set -l words (commandline -opc)\n"
+    "    set -l current (commandline -ct)\n"
+    "    set -l cuspan $words[1]\n"
+    "    set -e words[1]\n"
+    "    for line in ($cuspan help --candidates $words \"$current\" 2>/dev/null)\n"
+    "        switch $line\n"
+    "            case :files\n"
+    "                set -l option (string match -r -- '^--[^=]*=' \"$current\")\n"
+    "                set -l path (string replace -r -- '^--[^=]*=' '' \"$current\")\n"
+    "                string replace -r -- '^' \"$option\" (__fish_complete_path \"$path\")\n"
+    "            case ':program *'\n"
+    "                set -l at (string split ' ' $line)[2]\n"
+    "                set -l program (string escape -- $words) \"$current\"\n"
+    "                complete --do-complete=(string join ' ' -- $program[$at..])\n"
+    "            case '*'\n"
+    "                echo $line\n"
+    "        end\n"
+    "    end\n"
+    "end\n"
+    "complete -c cuspan -f -a '(__cuspan_candidates)'\n";
 
-static void print_command_case(FILE *out, const struct command *command)
-{
-    fprintf(out, "    %s)\n        case \"$prev\" in\n", command->name);
-    for (const struct command_option *o = command->options; o && o->name; o++) {
-        if (!o->argument)
-            continue;
-        fputs("        ", out);
-        if (o->id < 256)
-            fprintf(out, "-%c|", o->id);
-        fprintf(out, "--%s) ", o->name);
-        completion_print_values(out, replies, o->completes, o->words);
-        fputs("; return ;;\n", out);
-    }
-    fputs("        esac\n        if [[ $cur == -* ]]; then COMPREPLY=($(compgen -W \"", out);
-    print_option_names(out, command);
-    fputs("\" -- \"$cur\"))\n        else ", out);
-    completion_print_values(out, replies, command->completes, command->words);
-    fputs("; fi ;;\n", out);
-}
-
-/* A launcher's operands belong to the launched program: bash completes them as if it stood alone. */
-static void print_program_arguments(FILE *out)
-{
-    fputs("    case \"${COMP_WORDS[1]}\" in\n    ", out);
-    completion_print_launchers(out, "|");
-    fputs(")\n        local i takes=\"", out);
-    completion_print_launcher_options(out);
-    fputs(" \"\n"
-          "        for ((i = 2; i < COMP_CWORD; i++)); do\n"
-          "            case \"${COMP_WORDS[i]}\" in\n"
-          "            --) ((i++)); break ;;\n"
-          "            -*) [[ $takes == *\" ${COMP_WORDS[i]} \"* ]] && ((i++)) ;;\n"
-          "            *) break ;;\n"
-          "            esac\n"
-          "        done\n"
-          "        if ((i < COMP_CWORD)) && declare -F _command_offset >/dev/null; then _command_offset "
-          "\"$i\"; return; fi\n"
-          "        if ((i < COMP_CWORD)); then COMPREPLY=($(compgen -f -- \"$cur\")); return; fi ;;\n"
-          "    esac\n",
-          out);
-}
-
-void completion_print_bash(FILE *out)
-{
-    fputs("# bash completion of cuspan; made by: cuspan help --completion bash\n"
-          "# shellcheck disable=SC2207 # compgen answers one word a line\n"
-          "_cuspan() {\n"
-          "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-          "    if ((COMP_CWORD == 1)); then COMPREPLY=($(compgen -W \"",
-          out);
-    completion_print_words(out, COMPLETES_COMMAND, NULL);
-    fputs("\" -- \"$cur\")); return; fi\n", out);
-    print_program_arguments(out);
-    fputs("    case \"${COMP_WORDS[1]}\" in\n", out);
-    for (size_t i = 0; i < command_count; i++)
-        print_command_case(out, &commands[i]);
-    fputs("    esac\n}\ncomplete -o filenames -o bashdefault -F _cuspan cuspan\n", out);
-}
+/* In the order of the words of --completion. */
+const char *const completion_scripts[] = {bash, zsh, fish};

@@ -11,17 +11,9 @@ void overview_print(FILE *out);
 /* The man page cuspan-COMMAND(1) in roff; NULL: cuspan(1). */
 void man_print(FILE *out, const struct command *command);
 
-/* Scripts for the shells to source, or to load when cuspan is completed. */
-void completion_print_bash(FILE *out);
-void completion_print_zsh(FILE *out);
-void completion_print_fish(FILE *out);
-
-/* The script's text for a kind of values: `texts` by enum completes; %s in it stands for the words. */
-void completion_print_values(FILE *out, const char *const *texts, enum completes completes,
-                             const char *words);
-/* `words`, and the names of the commands for COMPLETES_COMMAND. */
-void completion_print_words(FILE *out, enum completes completes, const char *words);
-/* The launchers' names, and a blank and an option for each of their options whose argument is a word of its
- * own. */
-void completion_print_launchers(FILE *out, const char *separator);
-void completion_print_launcher_options(FILE *out);
+/* Scripts for the shells to source, or to load when cuspan is completed: for bash, zsh and fish. */
+extern const char *const completion_scripts[];
+/* For these scripts: what completes the last of the words after `cuspan`. A line is a candidate, possibly
+ * with a tab and its description, or `:files`, or `:program N`: word N (0: cuspan) is that of a program to
+ * launch. */
+void completion_print_candidates(FILE *out, int count, char *const *words);

@@ -110,7 +110,7 @@ python3 -m json.tool out.txt >/dev/null || fail "version --json is not JSON"
 "$cuspan" help --completion bash >completion.bash
 # complete_line WORDS...: what bash would suggest for the last word.
 complete_line() {
-    bash -c 'source completion.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _cuspan; echo "${COMPREPLY[*]}"' _ "$@"
+    PATH=$(dirname "$cuspan"):$PATH bash -c 'source completion.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _cuspan; echo "${COMPREPLY[*]}"' _ "$@"
 }
 says "completion of commands" "$(complete_line cuspan re)" "record replay"
 says "completion of options" "$(complete_line cuspan show --p)" "--perfetto"

@@ -32,6 +32,7 @@ CASES = [
     ("cuspan help rep", "replay"),
     ("cuspan show a_f", "a_file"),
     ("cuspan record -o a_f", "a_file"),
+    ("cuspan record --output=a_f", "--output=a_file"),
     ("cuspan run --set a=b --service-n", "--service-name"),
     ("cuspan run unique_pr", "unique_program"),
     ("cuspan run --endpoint x -- unique_pr", "unique_program"),
@@ -124,6 +125,7 @@ class Completion(unittest.TestCase):
         (cls.folder / "a_file").touch()
         programs = cls.folder / "bin"
         programs.mkdir()
+        (programs / "cuspan").symlink_to(CUSPAN)
         for program in programs / "unique_program", cls.folder / "local_program":
             program.write_text("#!/bin/sh\n")
             program.chmod(0o755)

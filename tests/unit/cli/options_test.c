@@ -175,32 +175,63 @@ static void assert_text_is_well_formed(const struct command *command, const char
         assert_non_null(command_find(name));
 }
 
-static void assert_names_all(const char *completion, const struct command *command, const char *prefix)
+static char *candidates(char *const *words)
 {
-    assert_non_null(strstr(completion, command->name));
-    for (const struct command_option *o = command->options; o && o->name; o++) {
-        char option[64];
-        snprintf(option, sizeof option, "%s%s", prefix, o->name);
-        assert_non_null(strstr(completion, option));
-    }
+    FILE *file = tmpfile();
+    int count = 0;
+    while (words[count])
+        count++;
+    completion_print_candidates(file, count, words);
+    char *text = contents_of(file);
+    fclose(file);
+    return text;
 }
 
-static void test_completion_scripts_name_every_option(void **state)
+#define assert_candidates(expected, ...)                                                                     \
+    do {                                                                                                     \
+        char *text = candidates((char *[]){__VA_ARGS__, NULL});                                              \
+        assert_string_equal(text, expected);                                                                 \
+        free(text);                                                                                          \
+    } while (0)
+
+static void test_candidates_of_words(void **state)
 {
-    static const struct {
-        void (*print)(FILE *);
-        const char *prefix;
-    } scripts[] = {
-        {completion_print_bash, "--"}, {completion_print_zsh, "--"}, {completion_print_fish, "-l "}};
-    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
-        FILE *file = tmpfile();
-        scripts[i].print(file);
-        char *completion = contents_of(file);
-        for (size_t c = 0; c < command_count; c++)
-            assert_names_all(completion, &commands[c], scripts[i].prefix);
-        free(completion);
-        fclose(file);
+    assert_candidates("bash\nzsh\nfish\n", "help", "--completion", "");
+    assert_candidates("--completion=bash\n--completion=zsh\n--completion=fish\n", "help", "--completion=z");
+    assert_candidates(":files\n", "record", "-o", "a");
+    assert_candidates(":files\n", "show", "a");
+    assert_candidates(":files\n", "show", "--", "--x");
+    assert_candidates("", "version", "");
+    assert_candidates("", "run", "--endpoint", "");
+    assert_candidates("", "nothing", "");
+    assert_candidates("write\nremove\n", "cdi", "");
+}
+
+static void test_candidates_of_launchers(void **state)
+{
+    assert_candidates(":program 2\n", "run", "");
+    assert_candidates(":program 2\n", "run", "prog", "--set");
+    assert_candidates(":program 4\n", "run", "--detail", "full", "prog", "a");
+    assert_candidates(":program 3\n", "run", "--detail=full", "prog", "a");
+    assert_candidates(":program 3\n", "run", "--", "--x");
+    assert_candidates(":program 3\n", "run", "-q", "prog", "");
+}
+
+static void test_candidates_name_every_command_and_option(void **state)
+{
+    char *names = candidates((char *[]){"", NULL});
+    for (size_t c = 0; c < command_count; c++) {
+        char *offered = candidates((char *[]){strdupa(commands[c].name), "-", NULL});
+        char line[128];
+        snprintf(line, sizeof line, "%s\t%s\n", commands[c].name, commands[c].summary);
+        assert_non_null(strstr(names, line));
+        for (const struct command_option *o = commands[c].options; o && o->name; o++) {
+            snprintf(line, sizeof line, "--%s\t", o->name);
+            assert_non_null(strstr(offered, line));
+        }
+        free(offered);
     }
+    free(names);
 }
 
 /* Every option must be in the help and the man page. */
@@ -265,7 +296,9 @@ int main(void)
         cmocka_unit_test(test_wrong_arguments_are_refused),
         cmocka_unit_test(test_options_set_their_targets),
         cmocka_unit_test(test_the_nearest_name_is_near),
-        cmocka_unit_test(test_completion_scripts_name_every_option),
+        cmocka_unit_test(test_candidates_of_words),
+        cmocka_unit_test(test_candidates_of_launchers),
+        cmocka_unit_test(test_candidates_name_every_command_and_option),
         cmocka_unit_test(test_every_option_is_documented_everywhere),
         cmocka_unit_test(test_lines_and_paragraphs_are_kept),
         cmocka_unit_test(test_option_ids_are_unique_in_a_command),
