@@ -1,6 +1,7 @@
 #include "agent/operate/doctor/checks.h"
 
-#define DOCTOR_ROW(group, name, question) {#group, #name, question, check_##group##_##name},
+#define DOCTOR_ROW(group, name, needs, question)                                                             \
+    {#group, #name, question, NEEDS_##needs, check_##group##_##name},
 const struct doctor_check doctor_checks[] = {DOCTOR_CHECKS(DOCTOR_ROW)};
 #undef DOCTOR_ROW
 

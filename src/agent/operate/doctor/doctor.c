@@ -115,11 +115,26 @@ static void print_summary(const struct doctor *doctor)
            doctor->counts[RESULT_UNKNOWN]);
 }
 
-bool doctor_has_settings(struct doctor *doctor)
+/* False: something is missing, which is reported. */
+static bool has_needs(struct doctor *doctor, enum doctor_needs needs)
 {
-    if (!doctor->has_settings)
-        doctor_result(doctor, RESULT_UNKNOWN, "the configuration is invalid (configuration.check)");
-    return doctor->has_settings;
+    static const struct {
+        enum result result;
+        const char *text;
+    } missing[] = {
+        [NEEDS_SETTINGS] = {RESULT_UNKNOWN, "the configuration is invalid (configuration.check)"},
+        [NEEDS_LIBRARY] = {RESULT_SKIPPED, "libcuspan.so was not found (injection.library)"},
+        [NEEDS_API] = {RESULT_UNKNOWN, "libcuspan.so cannot be loaded (injection.library)"},
+        [NEEDS_PROGRAM] = {RESULT_SKIPPED, "no program given (cuspan doctor -- PROGRAM)"},
+    };
+    const bool is_there[] = {[NEEDS_NOTHING] = true,
+                             [NEEDS_SETTINGS] = doctor->has_settings,
+                             [NEEDS_LIBRARY] = doctor->injection.library != NULL,
+                             [NEEDS_API] = doctor->api != NULL,
+                             [NEEDS_PROGRAM] = doctor->program != NULL};
+    if (!is_there[needs])
+        doctor_result(doctor, missing[needs].result, "%s", missing[needs].text);
+    return is_there[needs];
 }
 
 bool doctor_selects(const char *only, const struct doctor_check *check)
@@ -141,7 +156,8 @@ int doctor_run(struct doctor *doctor, const struct doctor_check *checks, size_t 
         size_t before = doctor->line_count;
         doctor->group = check->group;
         doctor->name = check->name;
-        check->run(doctor);
+        if (has_needs(doctor, check->needs))
+            check->run(doctor);
         if (doctor->line_count == before)
             doctor_result(doctor, RESULT_SKIPPED, "nothing to check");
     }

@@ -65,9 +65,19 @@ struct doctor {
 
 typedef void doctor_check_fn(struct doctor *doctor);
 
+/* The requirement of a check. If it is missing, the check does not run, and a line reports it. */
+enum doctor_needs {
+    NEEDS_NOTHING,
+    NEEDS_SETTINGS, /* has_settings */
+    NEEDS_LIBRARY,  /* injection.library */
+    NEEDS_API,
+    NEEDS_PROGRAM
+};
+
 struct doctor_check {
     const char *group, *name;
     const char *question; /* one line, for --list and the help */
+    enum doctor_needs needs;
     doctor_check_fn *run;
 };
 
@@ -75,9 +85,6 @@ struct doctor_check {
 void doctor_result(struct doctor *doctor, enum result result, const char *format, ...) PRINTF_LIKE(3, 4);
 /* Sets the fix of the latest line. */
 void doctor_fix(struct doctor *doctor, const char *format, ...) PRINTF_LIKE(2, 3);
-
-/* False, reported as unknown, if the configuration is invalid. */
-bool doctor_has_settings(struct doctor *doctor);
 
 /* Runs those of the checks that are selected. Returns EXIT_FAILED if there is a problem, else EXIT_OK. */
 int doctor_run(struct doctor *doctor, const struct doctor_check *checks, size_t count);

@@ -117,3 +117,22 @@ char *doctor_facts_program(const char *name)
     errno = ENOENT;
     return NULL;
 }
+
+char *doctor_facts_mapped(const char *root, const char *pid, const char *name, bool *is_unreadable)
+{
+    char *path = xasprintf("%s/proc/%s/maps", root, pid), *found = NULL;
+    FILE *maps = fopen(path, "re");
+    char *line = NULL;
+    size_t size = 0;
+    free(path);
+    *is_unreadable = maps == NULL && access("/proc/self/maps", R_OK) == 0;
+    while (maps && !found && getline(&line, &size, maps) > 0) {
+        char *file = strchr(line, '/');
+        if (file && strstr(file, name))
+            found = xasprintf("%.*s", (int)strcspn(file, "\n"), file);
+    }
+    free(line);
+    if (maps)
+        fclose(maps);
+    return found;
+}

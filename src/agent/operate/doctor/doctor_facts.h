@@ -26,3 +26,7 @@ char *doctor_facts_program(const char *name);
  * false, `answer` is zeroed and `failure` (64 bytes) says what happened to the child. */
 bool probe_child_run(void (*work)(const void *query, void *answer), const void *query, void *answer,
                      size_t bytes, unsigned timeout_ms, char failure[64]);
+
+/* The first file whose path contains `name` and that process `pid` has mapped; allocated, or NULL.
+ * `is_unreadable`: the maps cannot be read. */
+char *doctor_facts_mapped(const char *root, const char *pid, const char *name, bool *is_unreadable);

@@ -14,27 +14,6 @@ struct process_counts {
     size_t shown, more, unreadable;
 };
 
-/* The first mapped file whose path contains `name`; allocated, or NULL. `is_unreadable`: the maps cannot be
- * read. */
-static char *mapped_file(const struct doctor *doctor, const char *pid, const char *name, bool *is_unreadable)
-{
-    char *path = xasprintf("%s/proc/%s/maps", doctor->root, pid), *found = NULL;
-    FILE *maps = fopen(path, "re");
-    char *line = NULL;
-    size_t size = 0;
-    free(path);
-    *is_unreadable = maps == NULL && access("/proc/self/maps", R_OK) == 0;
-    while (maps && !found && getline(&line, &size, maps) > 0) {
-        char *file = strchr(line, '/');
-        if (file && strstr(file, name))
-            found = xasprintf("%.*s", (int)strcspn(file, "\n"), file);
-    }
-    free(line);
-    if (maps)
-        fclose(maps);
-    return found;
-}
-
 static bool has_agent_threads(const struct doctor *doctor, const char *pid)
 {
     char *path = xasprintf("%s/proc/%s/task", doctor->root, pid);
@@ -76,8 +55,8 @@ static void check_process(struct doctor *doctor, const char *pid, struct process
     bool is_unreadable, ignored;
     char *comm = xasprintf("/proc/%s/comm", pid);
     char *name = doctor_facts_read(doctor, comm);
-    char *library = mapped_file(doctor, pid, "/libcuspan.so", &is_unreadable);
-    char *driver = library ? NULL : mapped_file(doctor, pid, "/libcuda.so", &ignored);
+    char *library = doctor_facts_mapped(doctor->root, pid, "/libcuspan.so", &is_unreadable);
+    char *driver = library ? NULL : doctor_facts_mapped(doctor->root, pid, "/libcuda.so", &ignored);
     counts->unreadable += is_unreadable;
     if ((library || driver) && counts->shown == SHOWN_MAX) {
         counts->more++;

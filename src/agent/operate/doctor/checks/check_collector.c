@@ -15,8 +15,6 @@ static void for_each_collector(struct doctor *doctor,
 {
     const struct collector *collector;
     size_t index = 0, count = 0;
-    if (!doctor_has_settings(doctor))
-        return;
     while ((collector = collector_next(doctor, &index))) {
         check(doctor, collector);
         count++;

@@ -97,8 +97,6 @@ void check_configuration_enabled(struct doctor *doctor)
 {
     const struct settings *settings = &doctor->settings;
     const char *variable = doctor_facts_variable("OTEL_SDK_DISABLED");
-    if (!doctor_has_settings(doctor))
-        return;
     if (settings->disabled) {
         doctor_result(doctor, RESULT_PROBLEM, "tracing is disabled by %s",
                       variable && !doctor->report->is_file ? "OTEL_SDK_DISABLED" : "disabled: true");
@@ -170,8 +168,6 @@ static void check_sampler(struct doctor *doctor)
 
 void check_configuration_sampling(struct doctor *doctor)
 {
-    if (!doctor_has_settings(doctor))
-        return;
     if (!check_parent(doctor))
         check_sampler(doctor);
     if (doctor->settings.sampling.sleep == SLEEP_ALWAYS) {
@@ -235,8 +231,6 @@ static void check_kind(struct doctor *doctor, const char *word)
 void check_configuration_kinds(struct doctor *doctor)
 {
     const struct settings *settings = &doctor->settings;
-    if (!doctor_has_settings(doctor))
-        return;
     if (doctor->expected) {
         char *words = xstrdup(doctor->expected), *rest = NULL;
         for (char *word = strtok_r(words, ", ", &rest); word; word = strtok_r(NULL, ", ", &rest))
@@ -269,8 +263,6 @@ void check_configuration_filters(struct doctor *doctor)
 {
     struct text list = {0};
     size_t count = 0;
-    if (!doctor_has_settings(doctor))
-        return;
     const struct settings *settings = &doctor->settings;
     const struct {
         const char *deny, *allow;

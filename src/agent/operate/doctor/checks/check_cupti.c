@@ -39,13 +39,8 @@ static void query_cupti(const struct doctor *doctor, const char *library, struct
                  failure);
 }
 
-/* NULL, reported as unknown, if the library cannot be loaded. */
 static const struct doctor_cuptis *get_cuptis(struct doctor *doctor)
 {
-    if (!doctor->api) {
-        doctor_result(doctor, RESULT_UNKNOWN, "libcuspan.so cannot be loaded (injection.library)");
-        return NULL;
-    }
     if (!doctor->cuptis) {
         doctor->cuptis = xcalloc(1, sizeof *doctor->cuptis);
         query_cupti(doctor, doctor->settings.cupti.library, doctor->cuptis);
@@ -135,8 +130,6 @@ void check_cupti_library(struct doctor *doctor)
     const struct doctor_cuptis *cuptis = get_cuptis(doctor);
     const char *named = doctor->settings.cupti.library;
     int driver = driver_facts(doctor)->version;
-    if (!cuptis)
-        return;
     const struct doctor_cupti *found = selected(cuptis);
     if (found && named) {
         doctor_result(doctor, RESULT_OK, "CUPTI of CUDA %s, %s, %s", found->release, found->path,
@@ -186,7 +179,7 @@ static void report_unusable(struct doctor *doctor, const struct doctor_cupti *cu
 void check_cupti_others(struct doctor *doctor)
 {
     const struct doctor_cuptis *cuptis = get_cuptis(doctor);
-    for (size_t i = 0; cuptis && i < cuptis->count; i++) {
+    for (size_t i = 0; i < cuptis->count; i++) {
         const struct doctor_cupti *cupti = &cuptis->found[i];
         if (*cupti->refused)
             report_unusable(doctor, cupti);
@@ -196,7 +189,7 @@ void check_cupti_others(struct doctor *doctor)
                 "CUPTI of CUDA %s, %s: not used, because it is not newer or a newer one was found first",
                 cupti->release, cupti->path);
     }
-    if (cuptis && cuptis->count < 2 && (!cuptis->count || !*cuptis->found[0].refused))
+    if (cuptis->count < 2 && (!cuptis->count || !*cuptis->found[0].refused))
         doctor_result(doctor, RESULT_SKIPPED, "no other CUPTI was found");
 }
 
@@ -227,8 +220,6 @@ void check_cupti_python(struct doctor *doctor)
 void check_cupti_api(struct doctor *doctor)
 {
     const struct doctor_cuptis *cuptis = get_cuptis(doctor);
-    if (!cuptis)
-        return;
     if (!cuptis->has_one) {
         doctor_result(doctor, RESULT_SKIPPED, "no CUPTI");
     } else if (doctor->settings.cupti.api == CUPTI_API_SUBSCRIBER && !cuptis->has_subscriber_api) {

@@ -60,10 +60,6 @@ void check_injection_library(struct doctor *doctor)
 void check_injection_module(struct doctor *doctor)
 {
     struct library_facts facts;
-    if (!doctor->injection.library) {
-        doctor_result(doctor, RESULT_SKIPPED, "libcuspan.so was not found (injection.library)");
-        return;
-    }
     char *path = injection_path_beside(&doctor->injection, EXPORT_MODULE);
     library_probe(path, &facts);
     if (facts.is_loaded) {
@@ -235,10 +231,6 @@ void check_injection_program(struct doctor *doctor)
 {
     struct elf_facts facts;
     char *interpreter = NULL, *note = NULL;
-    if (!doctor->program) {
-        doctor_result(doctor, RESULT_SKIPPED, "no program given (cuspan doctor -- PROGRAM)");
-        return;
-    }
     char *path = doctor_facts_program(doctor->program[0]);
     if (!path || !elf_read(path, &facts)) {
         doctor_result(doctor, RESULT_PROBLEM, "cannot run %s: %s", doctor->program[0], strerror(errno));

@@ -2,6 +2,7 @@
 #include "agent/operate/doctor/checks.h"
 
 #include "base/clock.h"
+#include "agent/operate/doctor/doctor_facts.h"
 #include "agent/operate/doctor/driver_facts.h"
 #include "cli/util/temporary.h"
 #include "cli/util/xalloc.h"
@@ -48,18 +49,14 @@ static void run_in_child(const struct doctor *doctor, int output, int error_pipe
     _exit(EXIT_NO_PROGRAM);
 }
 
-static bool has_mapped(pid_t pid, const char *name)
+static bool has_mapped(pid_t process, const char *name)
 {
-    char path[32], *line = NULL;
-    size_t size = 0;
-    bool has_it = false;
-    snprintf(path, sizeof path, "/proc/%d/maps", (int)pid);
-    FILE *maps = fopen(path, "re");
-    while (maps && !has_it && getline(&line, &size, maps) > 0)
-        has_it = strstr(line, name) != NULL;
-    free(line);
-    if (maps)
-        fclose(maps);
+    char pid[16];
+    bool ignored;
+    snprintf(pid, sizeof pid, "%d", (int)process);
+    char *file = doctor_facts_mapped("", pid, name, &ignored);
+    bool has_it = file != NULL;
+    free(file);
     return has_it;
 }
 
@@ -254,10 +251,6 @@ void check_program_run(struct doctor *doctor)
 {
     struct run run = {0};
     struct error err = {""};
-    if (!doctor->program) {
-        doctor_result(doctor, RESULT_SKIPPED, "no program given (cuspan doctor -- PROGRAM)");
-        return;
-    }
     doctor->injection.is_quiet = true; /* injection.nvtx reports it already */
     if (injection_prepare(&doctor->injection, &err) != STATUS_OK) {
         doctor_result(doctor, RESULT_PROBLEM, "not run: %s", err.text);

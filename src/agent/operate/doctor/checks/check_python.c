@@ -127,10 +127,6 @@ static void check_variable(struct doctor *doctor, const char *archive)
 
 void check_injection_python(struct doctor *doctor)
 {
-    if (!doctor->injection.library) {
-        doctor_result(doctor, RESULT_SKIPPED, "libcuspan.so was not found (injection.library)");
-        return;
-    }
     char *archive = injection_path_beside(&doctor->injection, PYTHON_ARCHIVE);
     if (access(archive, R_OK) != 0) {
         doctor_result(doctor, RESULT_WARNING,

@@ -43,8 +43,6 @@ void check_slow_processors(struct doctor *doctor)
 
 void check_slow_detail(struct doctor *doctor)
 {
-    if (!doctor_has_settings(doctor))
-        return;
     if (doctor->settings.detail == DETAIL_FULL) {
         doctor_result(doctor, RESULT_WARNING,
                       "detail is full, which traces every call: cudaGetDevice takes 12 times as long, "
@@ -58,8 +56,6 @@ void check_slow_detail(struct doctor *doctor)
 void check_slow_graphs(struct doctor *doctor)
 {
     const struct settings *settings = &doctor->settings;
-    if (!doctor_has_settings(doctor))
-        return;
     if (settings_have_graph_nodes(settings)) {
         doctor_result(doctor, RESULT_WARNING,
                       "detail is %s, which traces the nodes of CUDA graphs: a graph of 100 kernels takes 2.5 "
@@ -85,8 +81,6 @@ void check_slow_rings(struct doctor *doctor)
 {
     const struct settings *settings = &doctor->settings;
     size_t before = doctor->line_count;
-    if (!doctor_has_settings(doctor))
-        return;
     if (settings->rings.bytes < 64 * 1024) {
         doctor_result(doctor, RESULT_WARNING,
                       "rings.bytes is %u: a thread that launches continuously fills it faster than cuspan "
@@ -124,8 +118,6 @@ void check_slow_queues(struct doctor *doctor)
     const struct settings *settings = &doctor->settings;
     size_t before = doctor->line_count;
     char bytes[TEXT_NUMBER_BYTES];
-    if (!doctor_has_settings(doctor))
-        return;
     uint64_t queue_bytes = settings_queue_bytes(settings);
     if (queue_bytes < QUEUE_BYTES_FEW) {
         doctor_result(doctor, RESULT_WARNING, "memory_bytes_max leaves %s for queued spans",
