@@ -5,38 +5,17 @@
 #include "agent/config/table/settings_table.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PARTS_MAX      10
 #define COMMENT_COLUMN 40
-
-struct parts {
-    unsigned count;
-    bool is_item[PARTS_MAX]; /* the part is the first key of a list item */
-    char names[PARTS_MAX][48];
-};
-
-static struct parts split_path(const char *path)
-{
-    struct parts parts = {0};
-    bool is_item = false;
-    while (*path && parts.count < PARTS_MAX) {
-        size_t length = strcspn(path, ".");
-        bool is_list = length > 2 && path[length - 1] == ']';
-        snprintf(parts.names[parts.count], sizeof parts.names[0], "%.*s",
-                 (int)(is_list ? length - 2 : length), path);
-        parts.is_item[parts.count++] = is_item;
-        is_item = is_list;
-        path += length + (path[length] == '.');
-    }
-    return parts;
-}
+#define NOT_COMMENTED  UINT_MAX
 
 struct example {
     FILE *out;
-    struct parts open;        /* the parents of the last line */
-    unsigned commented_depth; /* lines from this depth are comments; PARTS_MAX: none */
+    const char *before;       /* the path of the last line */
+    unsigned commented_depth; /* lines from this depth are comments, or NOT_COMMENTED */
 };
 
 static const char *header_comment =
@@ -65,42 +44,42 @@ static int indent(struct example *e, unsigned depth, bool is_item)
     return column + (is_item ? fprintf(e->out, "- ") : 0);
 }
 
-static void print_leaf(struct example *e, const struct parts *parts, unsigned depth,
-                       const struct setting *setting)
+/* The key at `at` in a path, without the brackets of a list. Returns the column after it. */
+static int print_key(struct example *e, const char *path, const char *at, unsigned depth)
 {
-    const char *value =
-        setting->flags & SETTING_ALTERNATIVE && setting->example ? setting->example : setting->default_text;
-    int column = indent(e, depth, parts->is_item[depth]);
-    column += fprintf(e->out, "%s:%s%s", parts->names[depth], value ? " " : "", value ? value : "");
-    fprintf(e->out, "%*s# %s\n", column < COMMENT_COLUMN - 2 ? COMMENT_COLUMN - column : 2, "",
-            setting->comment);
+    bool is_item = at > path && at[-2] == ']'; /* the first key of a list item */
+    int column = indent(e, depth, is_item);
+    return column + fprintf(e->out, "%.*s:", (int)strcspn(at, ".["), at);
 }
 
 static void print_in_example(struct example *e, const struct setting *setting)
 {
-    struct parts parts = split_path(setting->path);
+    const char *path = setting->path, *at = path, *dot;
+    const char *value =
+        setting->flags & SETTING_ALTERNATIVE && setting->example ? setting->example : setting->default_text;
     unsigned depth = 0;
-    while (depth + 1 < parts.count && depth < e->open.count &&
-           strcmp(parts.names[depth], e->open.names[depth]) == 0)
+    for (; (dot = strchr(at, '.')) && strncmp(path, e->before, (size_t)(dot + 1 - path)) == 0; at = dot + 1)
         depth++;
-    if (e->commented_depth != PARTS_MAX && depth <= e->commented_depth)
-        e->commented_depth = PARTS_MAX;
-    if (depth == 0 && parts.count > 1)
+    if (depth <= e->commented_depth)
+        e->commented_depth = NOT_COMMENTED;
+    if (depth == 0 && dot)
         fputc('\n', e->out);
-    if ((setting->flags & SETTING_ALTERNATIVE) && e->commented_depth == PARTS_MAX)
+    if ((setting->flags & SETTING_ALTERNATIVE) && e->commented_depth == NOT_COMMENTED)
         e->commented_depth = depth;
-    for (; depth + 1 < parts.count; depth++) {
-        indent(e, depth, parts.is_item[depth]);
-        fprintf(e->out, "%s:\n", parts.names[depth]);
+    for (; (dot = strchr(at, '.')); at = dot + 1) {
+        print_key(e, path, at, depth++);
+        fputc('\n', e->out);
     }
-    print_leaf(e, &parts, depth, setting);
-    e->open = parts;
-    e->open.count--;
+    int column = print_key(e, path, at, depth);
+    column += fprintf(e->out, "%s%s", value ? " " : "", value ? value : "");
+    fprintf(e->out, "%*s# %s\n", column < COMMENT_COLUMN - 2 ? COMMENT_COLUMN - column : 2, "",
+            setting->comment);
+    e->before = path;
 }
 
 void config_print_example(FILE *out)
 {
-    struct example example = {.out = out, .commented_depth = PARTS_MAX};
+    struct example example = {.out = out, .before = "", .commented_depth = NOT_COMMENTED};
     fputs(header_comment, out);
     fputs("file_format: \"1.1\"\n", out);
     for (size_t i = 0; i < settings_count; i++) {
