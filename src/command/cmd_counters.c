@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PATTERNS_MAX 64
 #define NAME_COLUMNS 48
 
 struct metric {
@@ -32,8 +31,7 @@ struct gpu {
 struct counters {
     struct injection injection;
     struct doctor_counters ask;
-    size_t pattern_count;
-    const char *patterns[PATTERNS_MAX];
+    struct option_list patterns;
     struct pattern_list planned;
     bool is_json;
     size_t gpu_count, gpu_capacity, planned_capacity;
@@ -80,6 +78,7 @@ static void counters_deinit(struct counters *counters)
     for (size_t i = 0; i < counters->planned.count; i++)
         free(counters->planned.patterns[i]);
     free(counters->planned.patterns);
+    free(counters->patterns.items);
     free(counters->gpus);
     injection_deinit(&counters->injection);
 }
@@ -108,8 +107,8 @@ static const char *behind(const struct gpu *gpu, const struct gpu_counter_name *
 
 static bool is_asked(const struct counters *counters, const char *name)
 {
-    for (size_t i = 0; i < counters->pattern_count; i++)
-        if (fnmatch(counters->patterns[i], name, 0) == 0)
+    for (size_t i = 0; i < counters->patterns.count; i++)
+        if (fnmatch(counters->patterns.items[i], name, 0) == 0)
             return true;
     return false;
 }
@@ -148,7 +147,7 @@ static void print_gpu(const struct counters *counters, const struct gpu *gpu)
                gpu->passes == 1           ? ""
                : counters->ask.of_samples ? ": a sample has one pass; name fewer metrics"
                                           : ": kernels would have to be replayed (counters.replay: kernel)");
-    } else if (counters->pattern_count > 0) {
+    } else if (counters->patterns.count > 0) {
         print_metrics(counters, gpu);
     } else {
         print_plain(gpu);
@@ -178,7 +177,7 @@ static void add_metrics(const struct counters *counters, const struct gpu *gpu, 
     }
     for (size_t i = 0; i < gpu->metric_count; i++) {
         const struct metric *metric = &gpu->metrics[i];
-        if (counters->pattern_count > 0 && !is_asked(counters, metric->name))
+        if (counters->patterns.count > 0 && !is_asked(counters, metric->name))
             continue;
         cJSON *item = cJSON_CreateObject();
         cJSON_AddStringToObject(item, "name", metric->name);
@@ -246,11 +245,6 @@ static int take_option(void *context, struct options *options, int option)
     struct counters *counters = context;
     long device;
     switch (option) {
-    case OPTION_OPERAND:
-        if (counters->pattern_count == PATTERNS_MAX)
-            return options_complain(options, "%d patterns at most", PATTERNS_MAX);
-        counters->patterns[counters->pattern_count++] = options->value;
-        return EXIT_OK;
     case OPTION_DEVICE:
         if (!options_number(options, 0, 1023, &device))
             return EXIT_USAGE;
@@ -287,7 +281,8 @@ int cmd_counters(const struct command *command, int argc, char **argv)
 {
     struct counters counters = {.ask.device = -1};
     struct options options;
-    const struct option_target targets[] = {{OPTION_SAMPLING, .flag = &counters.ask.of_samples},
+    const struct option_target targets[] = {{OPTION_OPERAND, .list = &counters.patterns},
+                                            {OPTION_SAMPLING, .flag = &counters.ask.of_samples},
                                             {OPTION_CUPTI, .text = &counters.ask.library},
                                             {OPTION_JSON, .flag = &counters.is_json},
                                             {0}};
@@ -295,7 +290,7 @@ int cmd_counters(const struct command *command, int argc, char **argv)
     int result;
     if (!options_read(&options, targets, take_option, &counters))
         result = options.status;
-    else if (counters.planned.count > 0 && counters.pattern_count > 0)
+    else if (counters.planned.count > 0 && counters.patterns.count > 0)
         result = options_complain(&options, "--passes and patterns exclude each other");
     else
         result = run_counters(&counters);

@@ -22,8 +22,7 @@
 enum format { PARQUET, PERFETTO, SQLITE }; /* as the words of --format */
 
 struct command_line {
-    const char **paths;
-    size_t path_count;
+    struct option_list paths;
     const char *output;
     const char *trace; /* of the command line, or NULL */
     char trace_id[33]; /* in lower case; empty: the largest trace */
@@ -73,7 +72,7 @@ static enum status take_record(void *context, const struct span_record *record, 
 static enum status write_spans(const struct command_line *line, const struct zstd_api *zstd,
                                struct error *err)
 {
-    struct trace_input input = {.paths = line->paths, .path_count = line->path_count};
+    struct trace_input input = {.paths = line->paths.items, .path_count = line->paths.count};
     struct trace_facts facts = {0};
     struct store_omissions omissions = {0};
     struct fleet_totals totals = {0};
@@ -86,7 +85,7 @@ static enum status write_spans(const struct command_line *line, const struct zst
     if (status == STATUS_OK)
         status = fleet_writer_finish(writer, &totals, err);
     if (status == STATUS_OK)
-        status = fleet_recordings_note(line->output, line->paths, line->path_count, err);
+        status = fleet_recordings_note(line->output, line->paths.items, line->paths.count, err);
     fleet_writer_destroy(writer);
     trace_deinit(&trace);
     if (status != STATUS_OK)
@@ -100,7 +99,7 @@ static enum status write_spans(const struct command_line *line, const struct zst
 
 static enum status write_parquet(struct command_line *line, struct error *err)
 {
-    enum status status = fleet_recordings_check(line->output, line->paths, line->path_count, err);
+    enum status status = fleet_recordings_check(line->output, line->paths.items, line->paths.count, err);
     if (status == STATUS_OK)
         status = injection_find_library(&line->injection, err);
     if (status != STATUS_OK)
@@ -113,7 +112,7 @@ static enum status write_parquet(struct command_line *line, struct error *err)
 
 static enum status write_sqlite(const struct command_line *line, struct error *err)
 {
-    struct trace_input input = {.paths = line->paths, .path_count = line->path_count};
+    struct trace_input input = {.paths = line->paths.items, .path_count = line->paths.count};
     struct trace_facts facts = {0};
     enum status status = sqlite_write(line->output, &input, NULL, NULL, &facts, err);
     if (status != STATUS_OK)
@@ -128,7 +127,7 @@ static enum status write_sqlite(const struct command_line *line, struct error *e
 
 static enum status write_perfetto(const struct command_line *line, struct error *err)
 {
-    struct trace_input input = {.paths = line->paths, .path_count = line->path_count};
+    struct trace_input input = {.paths = line->paths.items, .path_count = line->paths.count};
     struct trace_facts facts;
     struct trace trace;
     enum status status = trace_read_one(&input, *line->trace_id ? line->trace_id : NULL, &trace, &facts, err);
@@ -185,7 +184,7 @@ static int write_output(struct command_line *line)
 
 static int check(struct command_line *line, const struct options *options)
 {
-    if (!line->path_count)
+    if (!line->paths.count)
         return options_complain(options, "name a file (\"-\": standard input)");
     if (!line->output)
         return options_complain(options, "name the destination with -o: a folder, FILE.json or FILE.sqlite");
@@ -211,31 +210,20 @@ static int check(struct command_line *line, const struct options *options)
     return EXIT_OK;
 }
 
-static int take_option(void *context, struct options *options, int option)
-{
-    struct command_line *line = context;
-    if (option != OPTION_OPERAND)
-        return injection_take_option(&line->injection, options, option);
-    line->paths[line->path_count++] = options->value;
-    return EXIT_OK;
-}
-
 int cmd_export(const struct command *command, int argc, char **argv)
 {
     struct command_line line = {.format = FORMAT_BY_NAME};
     struct options options;
-    const struct option_target targets[] = {{'o', .text = &line.output},
-                                            {OPTION_FORMAT, .choice = &line.format},
-                                            {OPTION_TRACE, .text = &line.trace},
-                                            {'q', .flag = &line.is_quiet},
-                                            {0}};
-    line.paths = xcalloc((size_t)argc + 1, sizeof *line.paths);
+    const struct option_target targets[] = {
+        {OPTION_OPERAND, .list = &line.paths},   {'o', .text = &line.output},
+        {OPTION_FORMAT, .choice = &line.format}, {OPTION_TRACE, .text = &line.trace},
+        {'q', .flag = &line.is_quiet},           {0}};
     options_init(&options, command, argc, argv);
-    bool is_read = options_read(&options, targets, take_option, &line);
+    bool is_read = options_read(&options, targets, injection_take_option, &line.injection);
     int result = is_read ? check(&line, &options) : options.status;
     if (is_read && result == EXIT_OK)
         result = write_output(&line);
-    free(line.paths);
+    free(line.paths.items);
     injection_deinit(&line.injection);
     return result;
 }

@@ -17,21 +17,12 @@
 #define PATH_IS_STDOUT "-"
 
 struct command_line {
-    const char **paths;
-    size_t path_count;
+    struct option_list paths;
     const char *output; /* or NULL */
     bool is_diff;
     int weight; /* enum flame_weight */
     int format; /* enum flame_format, or FORMAT_BY_NAME */
 };
-
-static int take_option(void *context, struct options *options, int option)
-{
-    struct command_line *line = context;
-    (void)option;
-    line->paths[line->path_count++] = options->value;
-    return EXIT_OK;
-}
 
 static int format_of(const char *output)
 {
@@ -62,9 +53,9 @@ static enum status read_run(struct flame *flame, int run, const char *const *pat
 
 static enum status read_all(const struct command_line *line, struct flame *flame, struct error *err)
 {
-    const char *const *paths = line->paths;
+    const char *const *paths = line->paths.items;
     if (!line->is_diff)
-        return read_run(flame, FLAME_NEW, paths, line->path_count, err);
+        return read_run(flame, FLAME_NEW, paths, line->paths.count, err);
     enum status status = read_run(flame, FLAME_OLD, paths, 1, err);
     return status == STATUS_OK ? read_run(flame, FLAME_NEW, paths + 1, 1, err) : status;
 }
@@ -111,9 +102,9 @@ static int read_and_write(const struct command_line *line)
 
 static int check(struct command_line *line, const struct options *options)
 {
-    if (!line->path_count)
+    if (!line->paths.count)
         return options_complain(options, "name a file (\"-\": standard input)");
-    if (line->is_diff && line->path_count != 2)
+    if (line->is_diff && line->paths.count != 2)
         return options_complain(options, "--diff needs two operands: cuspan flame --diff OLD NEW");
     if (!line->output)
         line->output = isatty(STDOUT_FILENO) ? OUTPUT_DEFAULT : PATH_IS_STDOUT;
@@ -135,17 +126,15 @@ int cmd_flame(const struct command *command, int argc, char **argv)
 {
     struct command_line line = {.format = FORMAT_BY_NAME};
     struct options options;
-    const struct option_target targets[] = {{'o', .text = &line.output},
-                                            {OPTION_DIFF, .flag = &line.is_diff},
-                                            {OPTION_WEIGHT, .choice = &line.weight},
-                                            {OPTION_FORMAT, .choice = &line.format},
-                                            {0}};
-    line.paths = xcalloc((size_t)argc + 1, sizeof *line.paths);
+    const struct option_target targets[] = {
+        {OPTION_OPERAND, .list = &line.paths},   {'o', .text = &line.output},
+        {OPTION_DIFF, .flag = &line.is_diff},    {OPTION_WEIGHT, .choice = &line.weight},
+        {OPTION_FORMAT, .choice = &line.format}, {0}};
     options_init(&options, command, argc, argv);
-    bool is_read = options_read(&options, targets, take_option, &line);
+    bool is_read = options_read(&options, targets, NULL, NULL);
     int result = is_read ? check(&line, &options) : options.status;
     if (is_read && result == EXIT_OK)
         result = read_and_write(&line);
-    free(line.paths);
+    free(line.paths.items);
     return result;
 }

@@ -29,9 +29,8 @@ struct input {
 
 struct sending {
     struct injection injection;
-    const char **names;
+    struct option_list names;
     struct input *inputs; /* of the names */
-    size_t path_count;
     uint32_t patience_s;
 };
 
@@ -65,12 +64,12 @@ static int send_all(struct sending *sending, struct error *err)
     const struct root_api *api = root_api_open(sending->injection.library, err);
     if (!api)
         return EXIT_FAILED;
-    const char **paths = xcalloc(sending->path_count + 1, sizeof *paths);
-    for (size_t i = 0; i < sending->path_count; i++)
+    const char **paths = xcalloc(sending->names.count + 1, sizeof *paths);
+    for (size_t i = 0; i < sending->names.count; i++)
         paths[i] = sending->inputs[i].path;
     struct send_request request = {.paths = paths,
-                                   .names = sending->names,
-                                   .path_count = sending->path_count,
+                                   .names = sending->names.items,
+                                   .path_count = sending->names.count,
                                    .patience_ms = sending->patience_s * 1000,
                                    .progress = progress_update,
                                    .context = &progress};
@@ -194,9 +193,9 @@ static void close_input(struct input *input)
 static enum status open_inputs(struct sending *sending, struct error *err)
 {
     enum status status = STATUS_OK;
-    sending->inputs = xcalloc(sending->path_count + 1, sizeof *sending->inputs);
-    for (size_t i = 0; status == STATUS_OK && i < sending->path_count; i++)
-        status = open_input(sending->names[i], &sending->inputs[i], err);
+    sending->inputs = xcalloc(sending->names.count + 1, sizeof *sending->inputs);
+    for (size_t i = 0; status == STATUS_OK && i < sending->names.count; i++)
+        status = open_input(sending->names.items[i], &sending->inputs[i], err);
     return status;
 }
 
@@ -218,27 +217,22 @@ static int run_send(struct sending *sending)
     return result;
 }
 
-static int take_option(void *context, struct options *options, int option)
-{
-    struct sending *sending = context;
-    if (option != OPTION_OPERAND)
-        return injection_take_option(&sending->injection, options, option);
-    sending->names[sending->path_count++] = options->value;
-    return EXIT_OK;
-}
-
 int cmd_send(const struct command *command, int argc, char **argv)
 {
-    struct sending sending = {.names = xcalloc((size_t)argc + 1, sizeof *sending.names)};
+    struct sending sending = {0};
     struct options options;
     const struct option_target targets[] = {
-        {OPTION_TIMEOUT, .number = &sending.patience_s, .min = 1, .max = PATIENCE_S_MAX}, {0}};
+        {OPTION_OPERAND, .list = &sending.names},
+        {OPTION_TIMEOUT, .number = &sending.patience_s, .min = 1, .max = PATIENCE_S_MAX},
+        {0}};
     options_init(&options, command, argc, argv);
-    int result = options_read(&options, targets, take_option, &sending) ? run_send(&sending) : options.status;
-    for (size_t i = 0; sending.inputs && i < sending.path_count; i++)
+    int result = options_read(&options, targets, injection_take_option, &sending.injection)
+                     ? run_send(&sending)
+                     : options.status;
+    for (size_t i = 0; sending.inputs && i < sending.names.count; i++)
         close_input(&sending.inputs[i]);
     free(sending.inputs);
-    free(sending.names);
+    free(sending.names.items);
     injection_deinit(&sending.injection);
     return result;
 }

@@ -184,6 +184,8 @@ static int set_target(struct options *options, const struct option_target *targe
         *target->flag = true;
     if (target->text)
         *target->text = options->value;
+    if (target->list)
+        *XADD(target->list->items, target->list->count, target->list->capacity) = options->value;
     if (target->choice && !options->value && options->chosen == target->choice &&
         *target->choice != target->value)
         return options_complain(options, "--%s and --%s exclude each other", options->chosen_by,

@@ -26,14 +26,21 @@ struct options {
     const char *chosen_by;
 };
 
-/* The variable that an option sets: one of the pointers. */
+/* Grows; the caller frees the items. */
+struct option_list {
+    const char **items;
+    size_t count, capacity;
+};
+
+/* The variable that an option or the operands set: one of the pointers. */
 struct option_target {
-    int id;            /* 0 ends the list */
-    bool *flag;        /* becomes true */
-    const char **text; /* becomes the argument */
-    int *choice;       /* becomes the index of the argument among the option's words, or `value` */
-    int value;         /* for an option without an argument */
-    uint32_t *number;  /* becomes the argument, which must be between min and max */
+    int id;                   /* 0 ends the list */
+    bool *flag;               /* becomes true */
+    const char **text;        /* becomes the argument */
+    struct option_list *list; /* gets it as its last item */
+    int *choice;              /* becomes the index of the argument among the option's words, or `value` */
+    int value;                /* for an option without an argument */
+    uint32_t *number;         /* becomes the argument, which must be between min and max */
     long min, max;
 };
 
