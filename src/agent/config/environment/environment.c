@@ -190,35 +190,6 @@ static void warn_value(struct env_reader *reader, const struct setting *setting,
                        expected, value, setting->default_text ? setting->default_text : "none");
 }
 
-static enum status set_variable(struct env_reader *reader, const struct setting *setting, void *base,
-                                const char *value)
-{
-    if (setting->type != SETTING_PATH)
-        return setting_set(setting, base, value);
-    char *path = files_absolute(value);
-    enum status status = path ? setting_set(setting, base, path) : STATUS_NO_MEMORY;
-    free(path);
-    return status;
-}
-
-/* Sets it in the settings, or in each output that has this setting. */
-static enum status apply(struct env_reader *reader, const struct setting *setting, const char *name,
-                         const char *value)
-{
-    struct settings *settings = reader->settings;
-    struct output_settings *output = NULL;
-    enum status status = STATUS_OK;
-    if (setting->owner == IN_SETTINGS)
-        status = set_variable(reader, setting, settings, value);
-    else
-        while (status == STATUS_OK && (output = next_output(reader, setting, output)))
-            status = set_variable(reader, setting, output, value);
-    if (status != STATUS_INVALID)
-        return status;
-    warn_value(reader, setting, name, value);
-    return setting->owner == IN_SETTINGS ? setting_reset(setting, settings) : STATUS_OK;
-}
-
 char *endpoint_append_path(const char *base, enum signal signal)
 {
     size_t length = strcspn(base, "?#");
@@ -231,6 +202,62 @@ char *endpoint_append_path(const char *base, enum signal signal)
                  (int)strcspn(query, "#"), query) < 0)
         return NULL;
     return url;
+}
+
+/* Whether a URL of this variable lacks the path of the signal. */
+static bool is_base_url(const struct setting *setting, const char *name, enum signal signal)
+{
+    const char *prefix = signals[signal].prefix;
+    return setting->type == SETTING_ENDPOINT && setting->exporters == FOR_HTTP &&
+           strncmp(name, prefix, strlen(prefix)) != 0;
+}
+
+static enum status set_headers(struct env_reader *reader, struct output_settings *output, const char *name,
+                               const char *value)
+{
+    struct error err = {""};
+    enum status status = pairs_to_headers(value, &output->exporter, &err);
+    if (status != STATUS_INVALID)
+        return status;
+    config_warning(reader->report, "%s: ignoring all headers: %s", name, err.text);
+    return STATUS_OK;
+}
+
+/* `base`: as of setting_set(). */
+static enum status set_variable(struct env_reader *reader, const struct setting *setting, void *base,
+                                const char *name, const char *value)
+{
+    enum signal signal = setting->owner == IN_METRICS ? SIGNAL_METRICS : SIGNAL_TRACES;
+    char *made;
+    if (setting->type == SETTING_PAIRS)
+        return set_headers(reader, base, name, value);
+    if (setting->type == SETTING_PATH)
+        made = files_absolute(value);
+    else if (is_base_url(setting, name, signal))
+        made = endpoint_append_path(value, signal);
+    else
+        return setting_set(setting, base, value);
+    enum status status = made ? setting_set(setting, base, made) : STATUS_NO_MEMORY;
+    free(made);
+    return status;
+}
+
+/* Sets it in the settings, or in each output that has this setting. */
+static enum status apply(struct env_reader *reader, const struct setting *setting, const char *name,
+                         const char *value)
+{
+    struct settings *settings = reader->settings;
+    struct output_settings *output = NULL;
+    enum status status = STATUS_OK;
+    if (setting->owner == IN_SETTINGS)
+        status = set_variable(reader, setting, settings, name, value);
+    else
+        while (status == STATUS_OK && (output = next_output(reader, setting, output)))
+            status = set_variable(reader, setting, output, name, value);
+    if (status != STATUS_INVALID)
+        return status;
+    warn_value(reader, setting, name, value);
+    return setting->owner == IN_SETTINGS ? setting_reset(setting, settings) : STATUS_OK;
 }
 
 bool endpoint_has_path(const char *url, enum signal signal)
@@ -249,43 +276,6 @@ char *endpoint_of_profiles(const char *url)
         asprintf(&made, "%.*s%s%s", (int)(end - path), url, signals[SIGNAL_PROFILES].path, url + end) < 0)
         return NULL;
     return made;
-}
-
-static enum status read_endpoint(struct env_reader *reader, const struct setting *setting)
-{
-    const char *name = NULL;
-    const char *value = get_first(reader, setting, &name);
-    enum signal signal = setting->owner == IN_METRICS ? SIGNAL_METRICS : SIGNAL_TRACES;
-    struct output_settings *output = NULL;
-    if (!value)
-        return STATUS_OK;
-    bool is_base = setting->exporters == FOR_HTTP &&
-                   strncmp(name, signals[signal].prefix, strlen(signals[signal].prefix)) != 0;
-    char *url = is_base ? endpoint_append_path(value, signal) : strdup(value);
-    enum status status = url ? STATUS_OK : STATUS_NO_MEMORY;
-    while (status == STATUS_OK && (output = next_output(reader, setting, output)))
-        status = setting_set(setting, output, url);
-    free(url);
-    if (status == STATUS_INVALID)
-        warn_value(reader, setting, name, value);
-    return status == STATUS_INVALID ? STATUS_OK : status;
-}
-
-static enum status read_headers(struct env_reader *reader, const struct setting *setting)
-{
-    const char *name = NULL;
-    const char *value = get_first(reader, setting, &name);
-    enum status status = STATUS_OK;
-    struct output_settings *output = NULL;
-    while (value && status == STATUS_OK && (output = next_output(reader, setting, output))) {
-        struct error err = {""};
-        status = pairs_to_headers(value, &output->exporter, &err);
-        if (status == STATUS_INVALID) {
-            config_warning(reader->report, "%s: ignoring all headers: %s", name, err.text);
-            status = STATUS_OK;
-        }
-    }
-    return status;
 }
 
 /* Only samplers with a ratio use OTEL_TRACES_SAMPLER_ARG. */
@@ -348,11 +338,8 @@ static enum status read_row(struct env_reader *reader, const struct setting *set
     char own[SETTING_NAME_BYTES];
     const char *name = own;
     const char *value = NULL;
-    if (setting->type == SETTING_ENDPOINT && !setting_is_own(setting))
-        return read_endpoint(reader, setting);
-    if (setting->type == SETTING_PAIRS)
-        return setting->owner != IN_SETTINGS ? read_headers(reader, setting) : STATUS_OK;
     bool is_elsewhere = setting->type == SETTING_STRUCTURE ||
+                        (setting->type == SETTING_PAIRS && setting->owner == IN_SETTINGS) ||
                         (setting->type == SETTING_NUMBER && !setting_is_own(setting)) ||
                         (setting->env[0] && strstr(setting->env[0], "_PROTOCOL"));
     if (is_elsewhere)
