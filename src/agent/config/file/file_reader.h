@@ -62,14 +62,17 @@ void read_nothing(struct file_reader *reader, const struct node_place *place, co
 bool read_output(struct file_reader *reader, const struct node_place *place, const struct node *node,
                  enum signal signal, bool is_simple, struct output_settings *output);
 
-/* Readers of single keys (SCHEMA_READER) */
-void read_resource(struct file_reader *reader, const struct node_place *place, const struct node *node);
-void read_tracer_provider(struct file_reader *reader, const struct node_place *place,
-                          const struct node *node);
-void read_views(struct file_reader *reader, const struct node_place *place, const struct node *node);
+/* Readers of single keys (SCHEMA_READER), by file. */
+typedef void schema_read_fn(struct file_reader *reader, const struct node_place *place,
+                            const struct node *node);
+schema_read_fn read_file_format, read_distribution;
+schema_read_fn read_attributes, read_attributes_list;
+schema_read_fn read_tracer_provider, read_processors, read_root_sampler, read_id_generator;
+schema_read_fn read_metric_readers, read_headers, read_headers_list, read_output_stream;
+schema_read_fn read_views;
+
 /* The path of a key below a view; NULL from the end on. */
 const char *read_views_path(size_t index);
-void read_metric_readers(struct file_reader *reader, const struct node_place *place, const struct node *node);
 
 /* Reads the whole document. The settings have their defaults and no output. */
 enum status read_document(struct file_reader *reader, const struct node *root) MUST_CHECK;
@@ -79,7 +82,7 @@ enum status read_document(struct file_reader *reader, const struct node *root) M
  * are not checked. */
 enum schema_kind {
     SCHEMA_MAP,        /* in no row: other paths in this table or in that of settings continue the path */
-    SCHEMA_READER,     /* a function of a read_*.c file reads it */
+    SCHEMA_READER,     /* `read` reads it; NULL: that of a key above does */
     SCHEMA_SETTING,    /* sets the setting whose path is in `effect` */
     SCHEMA_IGNORED,    /* does not affect cuspan: no message */
     SCHEMA_UNSUPPORTED /* affects the output: one warning with `effect` */
@@ -89,6 +92,8 @@ struct schema_key {
     const char *path;
     enum schema_kind kind;
     const char *effect;
+    schema_read_fn *read;
+    bool is_last; /* read after the other keys of its mapping, wherever it is; at most one of a mapping */
 };
 
 extern const struct schema_key schema_keys[];

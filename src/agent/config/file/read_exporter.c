@@ -52,7 +52,7 @@ static void read_header(struct file_reader *reader, const struct node_place *pla
         reader->status = status;
 }
 
-static void read_headers(struct file_reader *reader, const struct node_place *place, const struct node *node)
+void read_headers(struct file_reader *reader, const struct node_place *place, const struct node *node)
 {
     if (node_is_null(node))
         return;
@@ -67,8 +67,7 @@ static void read_headers(struct file_reader *reader, const struct node_place *pl
     }
 }
 
-static void read_headers_list(struct file_reader *reader, const struct node_place *place,
-                              const struct node *node)
+void read_headers_list(struct file_reader *reader, const struct node_place *place, const struct node *node)
 {
     if (node_is_null(node))
         return;
@@ -82,25 +81,6 @@ static void read_headers_list(struct file_reader *reader, const struct node_plac
         reader_error(reader, place, "%s", err.text);
     else if (status != STATUS_OK)
         reader->status = status;
-}
-
-/* headers_list first: an entry of `headers` replaces one of the same name. */
-static void read_otlp(struct file_reader *reader, const struct node_place *place, const struct node *node)
-{
-    if (!reader_takes(reader, place, node, NODE_MAP, "a mapping"))
-        return;
-    const struct item *list = node_find(node, "headers_list"), *headers = node_find(node, "headers");
-    if (list) {
-        struct node_place at = place_of_item(place, list);
-        read_headers_list(reader, &at, list->value);
-    }
-    for (const struct item *item = node->items; item; item = item->next) {
-        struct node_place at = place_of_item(place, item);
-        if (item == headers)
-            read_headers(reader, &at, item->value);
-        else if (item != list)
-            read_item(reader, place, item);
-    }
 }
 
 static void set_file(struct file_reader *reader, const struct node_place *place, const char *stream)
@@ -121,41 +101,23 @@ static void set_file(struct file_reader *reader, const struct node_place *place,
         reader->status = STATUS_NO_MEMORY;
 }
 
-static void read_otlp_file(struct file_reader *reader, const struct node_place *place,
-                           const struct node *node)
+void read_output_stream(struct file_reader *reader, const struct node_place *place, const struct node *node)
 {
-    if (!reader_takes(reader, place, node, NODE_MAP, "a mapping"))
-        return;
-    for (const struct item *item = node->items; item; item = item->next) {
-        struct node_place at = place_of_item(place, item);
-        if (strcmp(item->key, "output_stream") != 0)
-            read_item(reader, place, item);
-        else if (item->value->kind != NODE_SCALAR)
-            reader_expected(reader, &at, "stdout or file:///PATH", item->value);
-        else if (!node_is_null(item->value))
-            set_file(reader, &at, item->value->text);
-    }
+    if (node->kind != NODE_SCALAR)
+        reader_expected(reader, place, "stdout or file:///PATH", node);
+    else if (!node_is_null(node))
+        set_file(reader, place, node->text);
 }
 
 static void read_exporter(struct file_reader *reader, const struct node_place *parent,
                           const struct item *choice)
 {
     struct node_place place = place_of_item(parent, choice);
-    switch (reader->output->exporter.kind) {
-    case EXPORTER_OTLP_HTTP:
-    case EXPORTER_OTLP_GRPC:
-        read_otlp(reader, &place, choice->value);
-        break;
-    case EXPORTER_FILE:
-        read_otlp_file(reader, &place, choice->value);
-        break;
-    case EXPORTER_CONSOLE:
-        if (reader->output->signal == SIGNAL_METRICS)
-            read_map(reader, &place, choice->value);
-        else
-            read_nothing(reader, &place, choice->value);
-        break;
-    }
+    const struct output_settings *output = reader->output;
+    if (output->exporter.kind == EXPORTER_CONSOLE && output->signal != SIGNAL_METRICS)
+        read_nothing(reader, &place, choice->value);
+    else
+        read_map(reader, &place, choice->value);
 }
 
 static void read_keys_beside(struct file_reader *reader, const struct node_place *place,

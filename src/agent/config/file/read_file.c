@@ -147,12 +147,27 @@ void read_setting(struct file_reader *reader, const struct node_place *place, co
         warn_endpoint(reader, place, setting, node->text);
 }
 
+static void read_items(struct file_reader *reader, const struct node_place *place, const struct node *node,
+                       void (*read)(struct file_reader *, const struct node_place *, const struct item *))
+{
+    const struct item *last = NULL;
+    for (const struct item *item = node->items; item; item = item->next) {
+        struct node_place at = place_of_item(place, item);
+        const struct schema_key *key = schema_find(at.path);
+        if (key && key->is_last)
+            last = item;
+        else
+            read(reader, place, item);
+    }
+    if (last)
+        read(reader, place, last);
+}
+
 void read_map(struct file_reader *reader, const struct node_place *place, const struct node *node)
 {
     if (!reader_takes(reader, place, node, NODE_MAP, "a mapping"))
         return;
-    for (const struct item *item = node->items; item; item = item->next)
-        read_item(reader, place, item);
+    read_items(reader, place, node, read_item);
 }
 
 /* "1.1", or with a suffix: "1.0-rc.2". */
@@ -169,8 +184,7 @@ static bool parse_version(const char *text, unsigned long *major, unsigned long 
     return *end == '\0' || *end == '-';
 }
 
-static void read_file_format(struct file_reader *reader, const struct node_place *place,
-                             const struct node *node)
+void read_file_format(struct file_reader *reader, const struct node_place *place, const struct node *node)
 {
     unsigned long major, minor;
     const char *tail;
@@ -197,8 +211,7 @@ static void read_file_format(struct file_reader *reader, const struct node_place
 }
 
 /* Other vendors' distributions are ignored. */
-static void read_distribution(struct file_reader *reader, const struct node_place *place,
-                              const struct node *node)
+void read_distribution(struct file_reader *reader, const struct node_place *place, const struct node *node)
 {
     if (!reader_takes(reader, place, node, NODE_MAP, "a mapping with the key cuspan"))
         return;
@@ -211,18 +224,6 @@ static void read_distribution(struct file_reader *reader, const struct node_plac
     }
 }
 
-static const struct {
-    const char *path;
-    void (*read)(struct file_reader *reader, const struct node_place *place, const struct node *node);
-} readers[] = {
-    {"file_format", read_file_format},
-    {"distribution", read_distribution},
-    {"resource", read_resource},
-    {"tracer_provider", read_tracer_provider},
-    {"meter_provider.readers", read_metric_readers},
-    {"meter_provider.views", read_views},
-};
-
 static void read_known(struct file_reader *reader, const struct node_place *place,
                        const struct schema_key *key, const struct node *node)
 {
@@ -231,10 +232,8 @@ static void read_known(struct file_reader *reader, const struct node_place *plac
         read_map(reader, place, node);
         break;
     case SCHEMA_READER:
-        for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
-            if (strcmp(readers[i].path, key->path) == 0)
-                readers[i].read(reader, place, node);
-        }
+        if (key->read)
+            key->read(reader, place, node);
         break;
     case SCHEMA_SETTING:
         read_setting(reader, place, setting_find(key->effect), node);
@@ -273,7 +272,6 @@ static void read_root_item(struct file_reader *reader, const struct node_place *
         reader_plugin(reader, root, item, "unknown key: ignoring it");
 }
 
-/* tracer_provider is read last, because its limits take precedence over attribute_limits. */
 enum status read_document(struct file_reader *reader, const struct node *root)
 {
     struct node_place place = {.line = 1, .column = 1};
@@ -294,12 +292,6 @@ enum status read_document(struct file_reader *reader, const struct node *root)
         config_error(reader->report,
                      "%s:1:1: file_format is missing: put file_format: \"1.1\" on the first line",
                      reader->file);
-    const struct item *tracer_provider = node_find(root, "tracer_provider");
-    for (const struct item *item = root->items; item; item = item->next) {
-        if (item != tracer_provider)
-            read_root_item(reader, &place, item);
-    }
-    if (tracer_provider)
-        read_item(reader, &place, tracer_provider);
+    read_items(reader, &place, root, read_root_item);
     return reader->status;
 }

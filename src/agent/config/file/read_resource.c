@@ -214,8 +214,7 @@ static void read_attribute(struct file_reader *reader, const struct node_place *
         set_attribute(reader, &value_place, name->value->text, type, value->value);
 }
 
-static void read_attributes(struct file_reader *reader, const struct node_place *place,
-                            const struct node *node)
+void read_attributes(struct file_reader *reader, const struct node_place *place, const struct node *node)
 {
     if (!reader_takes(reader, place, node, NODE_LIST,
                       "a list like [{name: service.name, value: my-service}]"))
@@ -227,8 +226,7 @@ static void read_attributes(struct file_reader *reader, const struct node_place 
     }
 }
 
-static void read_attributes_list(struct file_reader *reader, const struct node_place *place,
-                                 const struct node *node)
+void read_attributes_list(struct file_reader *reader, const struct node_place *place, const struct node *node)
 {
     if (node_is_null(node))
         return;
@@ -242,23 +240,4 @@ static void read_attributes_list(struct file_reader *reader, const struct node_p
         reader_warning(reader, place, "ignoring the whole list: %s", err.text);
     else if (status != STATUS_OK)
         reader->status = status;
-}
-
-/* The list is read last, because it adds only what `attributes` does not have. */
-void read_resource(struct file_reader *reader, const struct node_place *place, const struct node *node)
-{
-    if (!reader_takes(reader, place, node, NODE_MAP, "a mapping"))
-        return;
-    const struct item *list = node_find(node, "attributes_list");
-    for (const struct item *item = node->items; item; item = item->next) {
-        struct node_place at = place_of_item(place, item);
-        if (strcmp(item->key, "attributes") == 0)
-            read_attributes(reader, &at, item->value);
-        else if (item != list)
-            read_item(reader, place, item);
-    }
-    if (list) {
-        struct node_place at = place_of_item(place, list);
-        read_attributes_list(reader, &at, list->value);
-    }
 }

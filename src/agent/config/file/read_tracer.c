@@ -32,8 +32,7 @@ static void read_processor(struct file_reader *reader, const struct node_place *
     keep_output(reader, place, &output);
 }
 
-static void read_processors(struct file_reader *reader, const struct node_place *place,
-                            const struct node *node)
+void read_processors(struct file_reader *reader, const struct node_place *place, const struct node *node)
 {
     if (node->kind != NODE_LIST || node->count == 0) {
         reader_error(reader, place, "expected a list with at least one processor: - batch: or - simple:");
@@ -156,27 +155,27 @@ static void read_sampler(struct file_reader *reader, const struct node_place *wh
     }
 }
 
+void read_root_sampler(struct file_reader *reader, const struct node_place *place, const struct node *node)
+{
+    struct sampler sampler = default_sampler;
+    read_sampler(reader, place, node, &sampler);
+    reader->settings->sampler = sampler.kind;
+    reader->settings->sampler_ratio = sampler.ratio;
+    reader->settings->sampler_parent_based = sampler.is_parent_based;
+}
+
+void read_id_generator(struct file_reader *reader, const struct node_place *place, const struct node *node)
+{
+    bool is_random = node->kind == NODE_MAP && node->count == 1 && strcmp(node->items->key, "random") == 0;
+    if (!node_is_null(node) && !is_random)
+        reader_warning(reader, place, "not supported: cuspan generates random IDs");
+}
+
 void read_tracer_provider(struct file_reader *reader, const struct node_place *place, const struct node *node)
 {
     if (!reader_takes(reader, place, node, NODE_MAP, "a mapping with the key processors"))
         return;
     if (!node_find(node, "processors"))
         reader_error(reader, place, "processors is missing: expected a list with at least one processor");
-    struct sampler sampler = default_sampler;
-    for (const struct item *item = node->items; item; item = item->next) {
-        struct node_place at = place_of_item(place, item);
-        const struct node *value = item->value;
-        if (strcmp(item->key, "processors") == 0)
-            read_processors(reader, &at, item->value);
-        else if (strcmp(item->key, "sampler") == 0)
-            read_sampler(reader, &at, item->value, &sampler);
-        else if (strcmp(item->key, "id_generator") != 0)
-            read_item(reader, place, item);
-        else if (!node_is_null(value) &&
-                 (value->kind != NODE_MAP || value->count != 1 || strcmp(value->items->key, "random") != 0))
-            reader_warning(reader, &at, "not supported: cuspan generates random IDs");
-    }
-    reader->settings->sampler = sampler.kind;
-    reader->settings->sampler_ratio = sampler.ratio;
-    reader->settings->sampler_parent_based = sampler.is_parent_based;
+    read_map(reader, place, node);
 }

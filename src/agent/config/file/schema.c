@@ -11,21 +11,23 @@
 
 #define READER "meter_provider.readers[].periodic"
 
-/* The keys of both OTLP exporters that are not settings. */
+/* The keys of both OTLP exporters that are not settings. An entry of `headers` replaces one of the same name
+ * in the list. */
 #define OTLP_KEYS(path)                                                                                      \
-    {path, SCHEMA_READER, 0}, {path ".headers", SCHEMA_READER, 0}, {path ".headers_list", SCHEMA_READER, 0}, \
-        {path ".max_request_size", SCHEMA_UNSUPPORTED, own_limit},                                           \
+    {path ".headers", SCHEMA_READER, .read = read_headers, .is_last = true},                                 \
+        {path ".headers_list", SCHEMA_READER, .read = read_headers_list},                                    \
+        {path ".max_request_size", SCHEMA_UNSUPPORTED, .effect = own_limit},                                 \
     {                                                                                                        \
-        path ".max_response_size", SCHEMA_UNSUPPORTED, own_limit                                             \
+        path ".max_response_size", SCHEMA_UNSUPPORTED, .effect = own_limit                                   \
     }
 
 /* The agent aggregates before any exporter, so these hold for files and the console, too. */
 #define METRICS_KEYS(exporter)                                                                               \
     {READER ".exporter." exporter ".temporality_preference", SCHEMA_SETTING,                                 \
-     READER ".exporter.otlp_http.temporality_preference"},                                                   \
+     .effect = READER ".exporter.otlp_http.temporality_preference"},                                         \
     {                                                                                                        \
         READER ".exporter." exporter ".default_histogram_aggregation", SCHEMA_SETTING,                       \
-            READER ".exporter.otlp_http.default_histogram_aggregation"                                       \
+            .effect = READER ".exporter.otlp_http.default_histogram_aggregation"                             \
     }
 
 static const char own_limit[] =
@@ -33,71 +35,63 @@ static const char own_limit[] =
 static const char flag_decides[] = "not supported: cuspan follows the parent's sampled flag";
 
 const struct schema_key schema_keys[] = {
-    {"file_format", SCHEMA_READER, 0},
-    {"logger_provider", SCHEMA_IGNORED, 0},
-    {"propagator", SCHEMA_IGNORED, 0},
-    {"instrumentation/development", SCHEMA_IGNORED, 0},
-    {"meter_provider.readers", SCHEMA_READER, 0},
-    {"meter_provider.views", SCHEMA_READER, 0},
+    {"file_format", SCHEMA_READER, .read = read_file_format},
+    {"logger_provider", .kind = SCHEMA_IGNORED},
+    {"propagator", .kind = SCHEMA_IGNORED},
+    {"instrumentation/development", .kind = SCHEMA_IGNORED},
+    {"meter_provider.readers", SCHEMA_READER, .read = read_metric_readers},
+    {"meter_provider.views", SCHEMA_READER, .read = read_views},
     {"meter_provider.meter_configurator/development", SCHEMA_UNSUPPORTED,
-     "not supported: select metrics with views"},
-    {READER, SCHEMA_READER, 0},
+     .effect = "not supported: select metrics with views"},
     {READER ".max_export_batch_size/development", SCHEMA_UNSUPPORTED,
-     "not used: cuspan splits requests of metrics by their size in bytes"},
-    {READER ".producers", SCHEMA_UNSUPPORTED, "not supported: cuspan sends only its own metrics"},
-    {READER ".cardinality_limits", SCHEMA_UNSUPPORTED, "not supported: cuspan has its own limits"},
-    {READER ".exporter", SCHEMA_READER, 0},
+     .effect = "not used: cuspan splits requests of metrics by their size in bytes"},
+    {READER ".producers", SCHEMA_UNSUPPORTED, .effect = "not supported: cuspan sends only its own metrics"},
+    {READER ".cardinality_limits", SCHEMA_UNSUPPORTED, .effect = "not supported: cuspan has its own limits"},
     OTLP_KEYS(READER ".exporter.otlp_http"),
     OTLP_KEYS(READER ".exporter.otlp_grpc"),
-    {READER ".exporter.otlp_file/development", SCHEMA_READER, 0},
-    {READER ".exporter.otlp_file/development.output_stream", SCHEMA_READER, 0},
+    {READER ".exporter.otlp_file/development.output_stream", SCHEMA_READER, .read = read_output_stream},
     METRICS_KEYS("otlp_file/development"),
-    {READER ".exporter.console", SCHEMA_READER, 0},
     METRICS_KEYS("console"),
 
-    {"distribution", SCHEMA_READER, 0},
-    {"resource", SCHEMA_READER, 0},
-    {"resource.attributes", SCHEMA_READER, 0},
-    {"resource.attributes_list", SCHEMA_READER, 0},
-    {"resource.detection/development.detectors", SCHEMA_IGNORED, 0},
+    {"distribution", SCHEMA_READER, .read = read_distribution},
+    {"resource.attributes", SCHEMA_READER, .read = read_attributes},
+    /* adds only what `attributes` does not have */
+    {"resource.attributes_list", SCHEMA_READER, .read = read_attributes_list, .is_last = true},
+    {"resource.detection/development.detectors", .kind = SCHEMA_IGNORED},
     {"resource.detection/development.attributes", SCHEMA_UNSUPPORTED,
-     "not supported: cuspan sends all detected attributes"},
-    {"attribute_limits.attribute_value_depth_limit", SCHEMA_IGNORED, 0}, /* cuspan has no nested attributes */
+     .effect = "not supported: cuspan sends all detected attributes"},
+    /* cuspan has no nested attributes */
+    {"attribute_limits.attribute_value_depth_limit", .kind = SCHEMA_IGNORED},
 
-    {"tracer_provider", SCHEMA_READER, 0},
-    {"tracer_provider.processors", SCHEMA_READER, 0},
-    {"tracer_provider.limits.attribute_value_depth_limit", SCHEMA_IGNORED, 0},
-    {"tracer_provider.limits.event_attribute_count_limit", SCHEMA_IGNORED, 0}, /* cuspan's have at most six */
-    {"tracer_provider.limits.link_attribute_count_limit", SCHEMA_IGNORED, 0},
-    {"tracer_provider.id_generator", SCHEMA_READER, 0},
+    /* its limits take precedence over attribute_limits */
+    {"tracer_provider", SCHEMA_READER, .read = read_tracer_provider, .is_last = true},
+    {"tracer_provider.processors", SCHEMA_READER, .read = read_processors},
+    {"tracer_provider.limits.attribute_value_depth_limit", .kind = SCHEMA_IGNORED},
+    /* cuspan's have at most six */
+    {"tracer_provider.limits.event_attribute_count_limit", .kind = SCHEMA_IGNORED},
+    {"tracer_provider.limits.link_attribute_count_limit", .kind = SCHEMA_IGNORED},
+    {"tracer_provider.id_generator", SCHEMA_READER, .read = read_id_generator},
     {"tracer_provider.tracer_configurator/development", SCHEMA_UNSUPPORTED,
-     "not supported: select calls and GPU work under distribution.cuspan.capture"},
+     .effect = "not supported: select calls and GPU work under distribution.cuspan.capture"},
 
-    {"tracer_provider.processors[].batch", SCHEMA_READER, 0},
-    {"tracer_provider.processors[].simple", SCHEMA_READER, 0},
-    {BATCH ".exporter", SCHEMA_READER, 0},
+    {"tracer_provider.processors[].simple", .kind = SCHEMA_READER},
     OTLP_KEYS(HTTP),
     OTLP_KEYS(GRPC),
-    {BATCH ".exporter.otlp_file/development", SCHEMA_READER, 0},
-    {BATCH ".exporter.otlp_file/development.output_stream", SCHEMA_READER, 0},
-    {BATCH ".exporter.console", SCHEMA_READER, 0},
+    {BATCH ".exporter.otlp_file/development.output_stream", SCHEMA_READER, .read = read_output_stream},
 
-    {ROOT, SCHEMA_READER, 0},
-    {ROOT ".always_on", SCHEMA_READER, 0},
-    {ROOT ".always_off", SCHEMA_READER, 0},
-    {ROOT ".trace_id_ratio_based", SCHEMA_READER, 0},
-    {ROOT ".trace_id_ratio_based.ratio", SCHEMA_READER, 0},
-    {ROOT ".parent_based", SCHEMA_READER, 0},
-    {ROOT ".parent_based.root", SCHEMA_READER, 0},
-    {ROOT ".parent_based.remote_parent_sampled", SCHEMA_READER, flag_decides},
-    {ROOT ".parent_based.remote_parent_not_sampled", SCHEMA_READER, flag_decides},
-    {ROOT ".parent_based.local_parent_sampled", SCHEMA_READER, flag_decides},
-    {ROOT ".parent_based.local_parent_not_sampled", SCHEMA_READER, flag_decides},
-    {ROOT ".always_record", SCHEMA_UNSUPPORTED, 0},
-    {ROOT ".composite/development", SCHEMA_UNSUPPORTED, 0},
-    {ROOT ".jaeger_remote/development", SCHEMA_UNSUPPORTED, 0},
-    {ROOT ".probability/development", SCHEMA_READER, 0},
-    {ROOT ".probability/development.ratio", SCHEMA_READER, 0},
+    {ROOT, SCHEMA_READER, .read = read_root_sampler},
+    {ROOT ".always_on", .kind = SCHEMA_READER},
+    {ROOT ".always_off", .kind = SCHEMA_READER},
+    {ROOT ".trace_id_ratio_based.ratio", .kind = SCHEMA_READER},
+    {ROOT ".parent_based.root", .kind = SCHEMA_READER},
+    {ROOT ".parent_based.remote_parent_sampled", SCHEMA_READER, .effect = flag_decides},
+    {ROOT ".parent_based.remote_parent_not_sampled", SCHEMA_READER, .effect = flag_decides},
+    {ROOT ".parent_based.local_parent_sampled", SCHEMA_READER, .effect = flag_decides},
+    {ROOT ".parent_based.local_parent_not_sampled", SCHEMA_READER, .effect = flag_decides},
+    {ROOT ".always_record", .kind = SCHEMA_UNSUPPORTED},
+    {ROOT ".composite/development", .kind = SCHEMA_UNSUPPORTED},
+    {ROOT ".jaeger_remote/development", .kind = SCHEMA_UNSUPPORTED},
+    {ROOT ".probability/development.ratio", .kind = SCHEMA_READER},
 };
 const unsigned schema_key_count = sizeof schema_keys / sizeof *schema_keys;
 
