@@ -86,16 +86,10 @@ static void print_terms(const cJSON *status, enum counter (*term)(size_t))
         putchar('0');
 }
 
-static int64_t signed_number(const cJSON *object, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsNumber(item) ? (int64_t)item->valuedouble : 0;
-}
-
 /* "35 captured (13 calls + 21 GPU records + 1 sessions) = 32 spans + 2 facts + 1 held" */
 static void print_sum(const cJSON *status)
 {
-    int64_t unaccounted = signed_number(status, "unaccounted");
+    int64_t unaccounted = agents_signed(status, "unaccounted", 0);
     if (!cJSON_HasObjectItem(status, "captured"))
         return;
     print_count("  ", agents_number(status, "captured"), " captured (");
@@ -115,7 +109,7 @@ static void print_outputs(const cJSON *status)
     cJSON_ArrayForEach(output, cJSON_GetObjectItemCaseSensitive(status, "outputs"))
     {
         const char *endpoint = agents_text(output, "endpoint");
-        int64_t unaccounted = signed_number(output, "unaccounted");
+        int64_t unaccounted = agents_signed(output, "unaccounted", 0);
         print_count("  ", agents_number(status, "spans"), " spans for ");
         print_text("", *endpoint ? endpoint : agents_text(output, "kind"), "\n");
         print_count("    = ", agents_number(output, "delivered"), " delivered");

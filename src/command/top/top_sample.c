@@ -1,33 +1,23 @@
 #include "command/top/top_sample.h"
 
+#include "agent/operate/agents/agents.h"
+
 #include <stdio.h>
 #include <string.h>
 
-static uint64_t number(const cJSON *object, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsNumber(item) && item->valuedouble > 0 ? (uint64_t)item->valuedouble : 0;
-}
-
-static void copy_text(char *to, size_t size, const cJSON *object, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    snprintf(to, size, "%s", cJSON_IsString(item) ? item->valuestring : "");
-}
-
 static void read_device(const cJSON *item, struct top_device *device)
 {
-    *device = (struct top_device){.index = (uint32_t)number(item, "index"),
-                                  .busy_ns = number(item, "busy_ns"),
-                                  .kernels = number(item, "kernels"),
-                                  .kernel_ns = number(item, "kernel_ns"),
-                                  .copies = number(item, "copies"),
-                                  .copy_bytes = number(item, "copy_bytes"),
-                                  .fills = number(item, "fills"),
-                                  .memory_live = number(item, "memory_live"),
-                                  .memory_peak = number(item, "memory_peak")};
-    copy_text(device->name, sizeof device->name, item, "name");
-    copy_text(device->id, sizeof device->id, item, "uuid");
+    *device = (struct top_device){.index = (uint32_t)agents_number(item, "index"),
+                                  .busy_ns = agents_number(item, "busy_ns"),
+                                  .kernels = agents_number(item, "kernels"),
+                                  .kernel_ns = agents_number(item, "kernel_ns"),
+                                  .copies = agents_number(item, "copies"),
+                                  .copy_bytes = agents_number(item, "copy_bytes"),
+                                  .fills = agents_number(item, "fills"),
+                                  .memory_live = agents_number(item, "memory_live"),
+                                  .memory_peak = agents_number(item, "memory_peak")};
+    snprintf(device->name, sizeof device->name, "%s", agents_text(item, "name"));
+    snprintf(device->id, sizeof device->id, "%s", agents_text(item, "uuid"));
     if (!*device->id)
         snprintf(device->id, sizeof device->id, "%u", device->index);
 }
@@ -35,14 +25,16 @@ static void read_device(const cJSON *item, struct top_device *device)
 static void read_own(const cJSON *own, struct top_sample *sample)
 {
     const cJSON *cost = cJSON_GetObjectItemCaseSensitive(own, "cost");
-    sample->spans = number(own, "spans");
-    sample->lost = number(own, "lost");
+    sample->spans = agents_number(own, "spans");
+    sample->lost = agents_number(own, "lost");
     sample->has_callbacks = cJSON_HasObjectItem(cost, "callback_ns");
-    sample->callback_ns = number(cost, "callback_ns");
-    sample->threads_ns = number(cost, "pipeline_ns") + number(cost, "sender_ns") + number(cost, "control_ns");
-    sample->cupti_ns = number(cost, "cupti_flush_ns") + number(cost, "cupti_instrumentation_ns") +
-                       number(cost, "cupti_resource_ns") + number(cost, "cupti_request_ns") +
-                       number(cost, "cupti_other_ns");
+    sample->callback_ns = agents_number(cost, "callback_ns");
+    sample->threads_ns = agents_number(cost, "pipeline_ns") + agents_number(cost, "sender_ns") +
+                         agents_number(cost, "control_ns");
+    sample->cupti_ns = agents_number(cost, "cupti_flush_ns") +
+                       agents_number(cost, "cupti_instrumentation_ns") +
+                       agents_number(cost, "cupti_resource_ns") + agents_number(cost, "cupti_request_ns") +
+                       agents_number(cost, "cupti_other_ns");
 }
 
 static void read_kernels(const cJSON *answer, struct top_sample *sample)
@@ -53,18 +45,12 @@ static void read_kernels(const cJSON *answer, struct top_sample *sample)
         if (sample->kernel_count == TOP_KERNELS_MAX)
             break;
         struct top_kernel *kernel = &sample->kernels[sample->kernel_count++];
-        copy_text(kernel->name, sizeof kernel->name, item, "name");
-        kernel->count = number(item, "count");
-        kernel->total_ns = number(item, "total_ns");
+        snprintf(kernel->name, sizeof kernel->name, "%s", agents_text(item, "name"));
+        kernel->count = agents_number(item, "count");
+        kernel->total_ns = agents_number(item, "total_ns");
     }
-    sample->others_count = number(others, "count");
-    sample->others_ns = number(others, "total_ns");
-}
-
-static int64_t signed_number(const cJSON *object, const char *key, int64_t otherwise)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsNumber(item) ? (int64_t)item->valuedouble : otherwise;
+    sample->others_count = agents_number(others, "count");
+    sample->others_ns = agents_number(others, "total_ns");
 }
 
 static void read_steps(const cJSON *from, struct top_steps *steps)
@@ -73,25 +59,25 @@ static void read_steps(const cJSON *from, struct top_steps *steps)
     if (!cJSON_IsObject(from))
         return;
     steps->is_there = true;
-    copy_text(steps->job, sizeof steps->job, from, "job");
-    copy_text(steps->kind, sizeof steps->kind, from, "kind");
-    steps->rank = signed_number(from, "rank", -1);
-    steps->number = signed_number(from, "number", 0);
-    steps->count = number(from, "count");
-    steps->total_ns = number(from, "total_ns");
-    steps->last_ns = number(from, "last_ns");
+    snprintf(steps->job, sizeof steps->job, "%s", agents_text(from, "job"));
+    snprintf(steps->kind, sizeof steps->kind, "%s", agents_text(from, "kind"));
+    steps->rank = agents_signed(from, "rank", -1);
+    steps->number = agents_signed(from, "number", 0);
+    steps->count = agents_number(from, "count");
+    steps->total_ns = agents_number(from, "total_ns");
+    steps->last_ns = agents_number(from, "last_ns");
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(from, "sampled"))
     {
         if (steps->sampled_count == TOP_STEPS_MAX)
             break;
         steps->sampled[steps->sampled_count++] =
-            (struct top_step){.number = signed_number(item, "number", 0),
-                              .compute_ns = number(item, "compute_ns"),
-                              .exposed_ns = number(item, "exposed_communication_ns"),
-                              .copies_ns = number(item, "copies_ns"),
-                              .idle_ns = number(item, "idle_ns"),
-                              .communication_ns = number(item, "communication_ns"),
-                              .host_ns = number(item, "host_ns"),
+            (struct top_step){.number = agents_signed(item, "number", 0),
+                              .compute_ns = agents_number(item, "compute_ns"),
+                              .exposed_ns = agents_number(item, "exposed_communication_ns"),
+                              .copies_ns = agents_number(item, "copies_ns"),
+                              .idle_ns = agents_number(item, "idle_ns"),
+                              .communication_ns = agents_number(item, "communication_ns"),
+                              .host_ns = agents_number(item, "host_ns"),
                               .is_whole = !cJSON_IsFalse(cJSON_GetObjectItemCaseSensitive(item, "whole"))};
     }
 }
@@ -100,16 +86,16 @@ bool top_sample_read(const cJSON *answer, struct top_sample *sample)
 {
     const cJSON *item, *calls = cJSON_GetObjectItemCaseSensitive(answer, "calls");
     memset(sample, 0, sizeof *sample);
-    if (!cJSON_IsObject(calls) || !number(answer, "time_ns"))
+    if (!cJSON_IsObject(calls) || !agents_number(answer, "time_ns"))
         return false;
     sample->is_on = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(answer, "is_on"));
-    sample->time_ns = number(answer, "time_ns");
-    sample->since_ns = number(answer, "since_ns");
-    sample->calls = number(calls, "count");
-    sample->call_ns = number(calls, "total_ns");
-    sample->errors = number(calls, "errors");
-    sample->waiting_ns = number(calls, "waiting_ns");
-    sample->launches = number(answer, "launches");
+    sample->time_ns = agents_number(answer, "time_ns");
+    sample->since_ns = agents_number(answer, "since_ns");
+    sample->calls = agents_number(calls, "count");
+    sample->call_ns = agents_number(calls, "total_ns");
+    sample->errors = agents_number(calls, "errors");
+    sample->waiting_ns = agents_number(calls, "waiting_ns");
+    sample->launches = agents_number(answer, "launches");
     cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(answer, "devices"))
     {
         if (sample->device_count < DEVICES_MAX)

@@ -20,6 +20,12 @@ uint64_t agents_number(const cJSON *object, const char *key)
     return cJSON_IsNumber(item) && item->valuedouble > 0 ? (uint64_t)item->valuedouble : 0;
 }
 
+int64_t agents_signed(const cJSON *object, const char *key, int64_t otherwise)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+    return cJSON_IsNumber(item) ? (int64_t)item->valuedouble : otherwise;
+}
+
 const char *agents_text(const cJSON *object, const char *key)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);

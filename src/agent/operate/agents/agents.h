@@ -42,8 +42,9 @@ void agents_deinit(struct agents *agents);
 /* Sends a request and waits for the answer, a JSON object that the caller deletes; NULL unless REACHED. */
 enum reach agents_ask(const struct agent *agent, const char *request, uint32_t timeout_ms, cJSON **answer);
 
-/* Members of an object, or 0 and "". */
+/* Members of an object, or 0, `otherwise` and "". */
 uint64_t agents_number(const cJSON *object, const char *key);
+int64_t agents_signed(const cJSON *object, const char *key, int64_t otherwise);
 const char *agents_text(const cJSON *object, const char *key);
 
 /* "train.py (PID 1234)"; the text is valid until the next call. */

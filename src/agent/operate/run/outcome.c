@@ -1,5 +1,6 @@
 #include "agent/operate/run/outcome.h"
 
+#include "agent/operate/agents/agents.h"
 #include "cli/util/xalloc.h"
 
 #include <cjson/cJSON.h>
@@ -12,12 +13,6 @@
 const struct outcome_unit outcome_spans = {"span", "spans"},
                           outcome_points = {"data point of metrics", "data points of metrics"},
                           outcome_samples = {"sample of profiles", "samples of profiles"};
-
-static uint64_t number_of(const cJSON *object, const char *key)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
-    return cJSON_IsNumber(item) && item->valuedouble > 0 ? (uint64_t)item->valuedouble : 0;
-}
 
 static const char *string_of(const cJSON *object, const char *key)
 {
@@ -42,7 +37,7 @@ static void add_traces(struct outcome *outcome, const cJSON *report)
         outcome->trace_count += !is_known;
         known += is_known;
     }
-    uint64_t total = number_of(report, "trace_count");
+    uint64_t total = agents_number(report, "trace_count");
     outcome->trace_total += (total > listed ? total : listed) - known;
 }
 
@@ -103,7 +98,7 @@ static void add_output(struct outcome *outcome, const struct outcome_unit *unit,
     output->last_report = outcome->reports;
     output->made += made;
     output->delivered += delivered;
-    output->spooled += number_of(item, "spooled");
+    output->spooled += agents_number(item, "spooled");
 }
 
 /* Of metrics or profiles. */
@@ -112,7 +107,8 @@ static void add_own_output(struct outcome *outcome, const struct outcome_unit *u
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(report, kind);
     if (cJSON_IsObject(item))
-        add_output(outcome, unit, kind, item, number_of(item, "made"), number_of(item, "delivered"), false);
+        add_output(outcome, unit, kind, item, agents_number(item, "made"), agents_number(item, "delivered"),
+                   false);
 }
 
 static void add_outputs(struct outcome *outcome, const cJSON *report, bool is_root)
@@ -123,8 +119,8 @@ static void add_outputs(struct outcome *outcome, const cJSON *report, bool is_ro
         const char *kind = string_of(item, "kind");
         bool has_own = cJSON_HasObjectItem(item, "delivered");
         if (kind)
-            add_output(outcome, &outcome_spans, kind, item, number_of(report, "spans"),
-                       number_of(has_own ? item : report, "delivered"), is_root);
+            add_output(outcome, &outcome_spans, kind, item, agents_number(report, "spans"),
+                       agents_number(has_own ? item : report, "delivered"), is_root);
     }
     if (is_root)
         return;
@@ -149,11 +145,11 @@ static bool add_end(struct outcome *outcome, const cJSON *report)
     outcome->not_traced += !is_traced;
     if (outcome->end_count == OUTCOME_ENDS_MAX)
         return is_traced;
-    end.pid = (pid_t)number_of(report, "pid");
+    end.pid = (pid_t)agents_number(report, "pid");
     end.program = xstrdup(program ? program : "");
     end.why = xstrdup(why ? why : "");
-    end.start_ns = number_of(report, "start_ns");
-    end.last_delivery_ns = number_of(report, "last_delivery_ns");
+    end.start_ns = agents_number(report, "start_ns");
+    end.last_delivery_ns = agents_number(report, "last_delivery_ns");
     end.is_recorded = string_of(report, "recording") != NULL;
     outcome->ends[outcome->end_count++] = end;
     return is_traced;
@@ -172,30 +168,30 @@ bool outcome_add(struct outcome *outcome, const char *json, bool is_root)
         return true;
     }
     outcome->processes += !is_root;
-    outcome->spans += number_of(report, "spans");
-    outcome->delivered += number_of(report, "delivered");
+    outcome->spans += agents_number(report, "spans");
+    outcome->delivered += agents_number(report, "delivered");
     const cJSON *counters = cJSON_GetObjectItemCaseSensitive(report, "counters");
-    outcome->calls += number_of(counters, "calls_captured");
-    outcome->activities += number_of(counters, "activities_captured");
-    outcome->sessions += number_of(counters, "sessions");
-    outcome->unsampled += number_of(counters, "spans_unsampled");
-    outcome->filtered += number_of(counters, "spans_filtered");
-    outcome->sleeps += number_of(counters, "sleeps");
-    outcome->releases += number_of(counters, "releases");
-    outcome->asleep_ns += number_of(counters, "asleep_ns");
-    outcome->spooled += number_of(counters, "spans_spooled_left");
+    outcome->calls += agents_number(counters, "calls_captured");
+    outcome->activities += agents_number(counters, "activities_captured");
+    outcome->sessions += agents_number(counters, "sessions");
+    outcome->unsampled += agents_number(counters, "spans_unsampled");
+    outcome->filtered += agents_number(counters, "spans_filtered");
+    outcome->sleeps += agents_number(counters, "sleeps");
+    outcome->releases += agents_number(counters, "releases");
+    outcome->asleep_ns += agents_number(counters, "asleep_ns");
+    outcome->spooled += agents_number(counters, "spans_spooled_left");
     const cJSON *own = cJSON_GetObjectItemCaseSensitive(report, "own");
-    outcome->callback_ns += number_of(own, "callback_ns");
-    outcome->callback_calls += number_of(own, "callback_calls");
-    outcome->own_threads_ns +=
-        number_of(own, "pipeline_ns") + number_of(own, "sender_ns") + number_of(own, "control_ns");
+    outcome->callback_ns += agents_number(own, "callback_ns");
+    outcome->callback_calls += agents_number(own, "callback_calls");
+    outcome->own_threads_ns += agents_number(own, "pipeline_ns") + agents_number(own, "sender_ns") +
+                               agents_number(own, "control_ns");
     add_traces(outcome, report);
     add_losses(outcome, report);
     add_outputs(outcome, report, is_root);
     const char *recording = string_of(report, "recording");
     if (recording && outcome->recording_count++ < OUTCOME_FILES_MAX) {
         outcome->recordings[outcome->recording_count - 1].path = xstrdup(recording);
-        outcome->recordings[outcome->recording_count - 1].events = number_of(report, "events");
+        outcome->recordings[outcome->recording_count - 1].events = agents_number(report, "events");
     }
     cJSON_Delete(report);
     return true;
