@@ -133,8 +133,8 @@ static void find_known_keys(struct known_keys *keys, const char *word, const cha
         know(keys, settings_table[i].comment ? settings_table[i].path : NULL, prefix);
     for (unsigned i = 0; i < schema_key_count; i++)
         know(keys, schema_keys[i].path, prefix);
-    for (size_t i = 0; read_views_path(i); i++)
-        know(keys, read_views_path(i), prefix);
+    for (unsigned i = 0; i < view_key_count; i++)
+        know(keys, view_keys[i].path, prefix);
 }
 
 void reader_unknown_key(struct file_reader *reader, const struct node_place *parent, const struct item *item)

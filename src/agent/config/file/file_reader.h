@@ -9,6 +9,8 @@
 struct file_reader {
     struct settings *settings;
     struct output_settings *output; /* the one being read; NULL outside a processor */
+    struct view *view;              /* likewise */
+    const struct schema_key *key;   /* the one being read */
     const char *file;               /* its name in messages */
     struct config_report *report;
     enum status status; /* OK or NO_MEMORY; mistakes in the file are in the report */
@@ -71,9 +73,6 @@ schema_read_fn read_tracer_provider, read_processors, read_root_sampler, read_id
 schema_read_fn read_metric_readers, read_headers, read_headers_list, read_output_stream;
 schema_read_fn read_views;
 
-/* The path of a key below a view; NULL from the end on. */
-const char *read_views_path(size_t index);
-
 /* Reads the whole document. The settings have their defaults and no output. */
 enum status read_document(struct file_reader *reader, const struct node *root) MUST_CHECK;
 
@@ -93,11 +92,12 @@ struct schema_key {
     enum schema_kind kind;
     const char *effect;
     schema_read_fn *read;
-    bool is_last; /* read after the other keys of its mapping, wherever it is; at most one of a mapping */
+    size_t offset; /* of what a key of a view sets */
+    bool is_last;  /* read after the other keys of its mapping, wherever it is; at most one of a mapping */
 };
 
-extern const struct schema_key schema_keys[];
-extern const unsigned schema_key_count;
+extern const struct schema_key schema_keys[], view_keys[]; /* those below a view are in read_views.c */
+extern const unsigned schema_key_count, view_key_count;
 
 /* NULL if there is none. A mapping has neither path nor effect. */
 const struct schema_key *schema_find(const char *path);

@@ -232,6 +232,7 @@ static void read_known(struct file_reader *reader, const struct node_place *plac
         read_map(reader, place, node);
         break;
     case SCHEMA_READER:
+        reader->key = key;
         if (key->read)
             key->read(reader, place, node);
         break;

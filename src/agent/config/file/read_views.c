@@ -11,23 +11,15 @@
 #define VIEW        "meter_provider.views[]"
 #define AGGREGATION VIEW ".stream.aggregation."
 
-struct view_key {
-    const char *path;
-    void (*read)(struct file_reader *reader, const struct node_place *place, const struct node *node,
-                 struct view *view, const struct view_key *key);
-    size_t offset;    /* in struct view, of the text or the list of patterns to read */
-    const char *ours; /* of a key that selects a meter: cuspan's only one */
-};
-
-static void *field_of(struct view *view, const struct view_key *key)
+/* The text or the list of patterns that the key sets. */
+static void *field_of(const struct file_reader *reader)
 {
-    return (char *)view + key->offset;
+    return (char *)reader->view + reader->key->offset;
 }
 
-static void read_text(struct file_reader *reader, const struct node_place *place, const struct node *node,
-                      struct view *view, const struct view_key *key)
+static void read_text(struct file_reader *reader, const struct node_place *place, const struct node *node)
 {
-    char **text = field_of(view, key);
+    char **text = field_of(reader);
     if (node_is_null(node))
         return;
     if (!node_is_text(node)) {
@@ -53,7 +45,7 @@ static bool read_integer(struct file_reader *reader, const struct node_place *pl
 }
 
 static void read_instrument_type(struct file_reader *reader, const struct node_place *place,
-                                 const struct node *node, struct view *view, const struct view_key *key)
+                                 const struct node *node)
 {
     static const struct {
         const char *word;
@@ -70,20 +62,19 @@ static void read_instrument_type(struct file_reader *reader, const struct node_p
     for (size_t i = 0; i < sizeof types / sizeof *types && node->kind == NODE_SCALAR; i++) {
         if (strcmp(node->text, types[i].word) != 0)
             continue;
-        view->instrument_type = types[i].type;
-        view->selects_nothing |= types[i].type == ANY_METRIC_TYPE;
+        reader->view->instrument_type = types[i].type;
+        reader->view->selects_nothing |= types[i].type == ANY_METRIC_TYPE;
         return;
     }
     reader_expected(reader, place, "counter, up_down_counter, gauge or histogram", node);
 }
 
-static void read_meter(struct file_reader *reader, const struct node_place *place, const struct node *node,
-                       struct view *view, const struct view_key *key)
+static void read_meter(struct file_reader *reader, const struct node_place *place, const struct node *node)
 {
     bool is_text = !node_is_null(node) && node_is_text(node);
     if (!is_text && !node_is_null(node))
         reader_expected(reader, place, "a string", node);
-    view->selects_nothing |= is_text && strcmp(node->text, key->ours) != 0;
+    reader->view->selects_nothing |= is_text && strcmp(node->text, reader->key->effect) != 0;
 }
 
 /* OpenTelemetry's syntax of instrument names. */
@@ -95,26 +86,25 @@ static bool is_metric_name(const char *name)
            strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/") == length;
 }
 
-static void read_name(struct file_reader *reader, const struct node_place *place, const struct node *node,
-                      struct view *view, const struct view_key *key)
+static void read_name(struct file_reader *reader, const struct node_place *place, const struct node *node)
 {
-    read_text(reader, place, node, view, key);
-    if (view->name && !is_metric_name(view->name))
+    read_text(reader, place, node);
+    if (reader->view->name && !is_metric_name(reader->view->name))
         reader_error(reader, place,
                      "expected a metric name: a letter, then letters, digits, _ . - and /, at most %d",
                      METRIC_NAME_MAX);
 }
 
 static void read_series_max(struct file_reader *reader, const struct node_place *place,
-                            const struct node *node, struct view *view, const struct view_key *key)
+                            const struct node *node)
 {
     int64_t value;
     if (read_integer(reader, place, node, 1, INT32_MAX, &value))
-        view->series_max = (uint32_t)value;
+        reader->view->series_max = (uint32_t)value;
 }
 
 static void read_boundaries(struct file_reader *reader, const struct node_place *place,
-                            const struct node *node, struct view *view, const struct view_key *key)
+                            const struct node *node)
 {
     double bounds[HISTOGRAM_BOUNDS_MAX];
     size_t count = 0;
@@ -137,20 +127,20 @@ static void read_boundaries(struct file_reader *reader, const struct node_place 
         }
         count++;
     }
-    if (histogram_set_bounds(&view->shape, bounds, count) != STATUS_OK)
+    if (histogram_set_bounds(&reader->view->shape, bounds, count) != STATUS_OK)
         reader_error(reader, place, "expected numbers, each above the one before it");
 }
 
 static void read_scale_max(struct file_reader *reader, const struct node_place *place,
-                           const struct node *node, struct view *view, const struct view_key *key)
+                           const struct node *node)
 {
     int64_t value;
     if (read_integer(reader, place, node, -10, 20, &value) && value < HISTOGRAM_SCALE_MAX)
-        view->shape.scale_max = (int8_t)value;
+        reader->view->shape.scale_max = (int8_t)value;
 }
 
 static void read_buckets_max(struct file_reader *reader, const struct node_place *place,
-                             const struct node *node, struct view *view, const struct view_key *key)
+                             const struct node *node)
 {
     int64_t value;
     if (!read_integer(reader, place, node, 2, INT32_MAX, &value))
@@ -158,24 +148,21 @@ static void read_buckets_max(struct file_reader *reader, const struct node_place
     if (value > HISTOGRAM_BUCKETS_MAX)
         reader_warning(reader, place, "cuspan's histograms have fewer buckets than %lld: using %d",
                        (long long)value, HISTOGRAM_BUCKETS_MAX);
-    view->shape.buckets_max = (uint16_t)(value < HISTOGRAM_BUCKETS_MAX ? value : HISTOGRAM_BUCKETS_MAX);
+    reader->view->shape.buckets_max =
+        (uint16_t)(value < HISTOGRAM_BUCKETS_MAX ? value : HISTOGRAM_BUCKETS_MAX);
 }
 
-static void read_min_max(struct file_reader *reader, const struct node_place *place, const struct node *node,
-                         struct view *view, const struct view_key *key)
+static void read_min_max(struct file_reader *reader, const struct node_place *place, const struct node *node)
 {
     if (node_is_null(node))
         return;
     if (node->kind != NODE_SCALAR || node->type != SCALAR_BOOL ||
-        !scalar_parse_bool(node->text, &view->shape.records_min_max))
+        !scalar_parse_bool(node->text, &reader->view->shape.records_min_max))
         reader_expected(reader, place, "true or false", node);
 }
 
-static void read_keys(struct file_reader *reader, const struct node_place *place, const struct node *node,
-                      struct view *view, const struct view_key *key);
-
 static void read_aggregation(struct file_reader *reader, const struct node_place *place,
-                             const struct node *node, struct view *view, const struct view_key *key)
+                             const struct node *node)
 {
     static const struct {
         const char *word;
@@ -194,13 +181,13 @@ static void read_aggregation(struct file_reader *reader, const struct node_place
         if (strcmp(choice->key, aggregations[i].word) != 0)
             continue;
         struct node_place at = place_of_item(place, choice);
-        view->aggregation = aggregations[i].aggregation;
+        reader->view->aggregation = aggregations[i].aggregation;
         if (!aggregations[i].shape) {
             read_nothing(reader, &at, choice->value);
             return;
         }
-        view->shape = *aggregations[i].shape;
-        read_keys(reader, &at, choice->value, view, key);
+        reader->view->shape = *aggregations[i].shape;
+        read_map(reader, &at, choice->value);
         return;
     }
     if (choice)
@@ -208,72 +195,43 @@ static void read_aggregation(struct file_reader *reader, const struct node_place
 }
 
 static void read_keys_filter(struct file_reader *reader, const struct node_place *place,
-                             const struct node *node, struct view *view, const struct view_key *key)
+                             const struct node *node)
 {
     if (node_is_null(node))
         return;
     if (node->kind != NODE_LIST || node->count == 0)
         reader_error(reader, place, "expected a list of attribute names or patterns");
     else
-        read_patterns(reader, place, node, field_of(view, key));
+        read_patterns(reader, place, node, field_of(reader));
 }
 
 #define FIELD(name) .offset = offsetof(struct view, name)
 
-static const struct view_key view_keys[] = {
-    {VIEW ".selector", .read = read_keys},
-    {VIEW ".selector.instrument_name", read_text, FIELD(instrument_name)},
-    {VIEW ".selector.instrument_type", .read = read_instrument_type},
-    {VIEW ".selector.unit", read_text, FIELD(unit)},
-    {VIEW ".selector.meter_name", read_meter, .ours = METER_NAME},
-    {VIEW ".selector.meter_version", read_meter, .ours = CUSPAN_VERSION},
-    {VIEW ".selector.meter_schema_url", read_meter, .ours = METER_SCHEMA_URL},
-    {VIEW ".stream", .read = read_keys},
-    {VIEW ".stream.name", read_name, FIELD(name)},
-    {VIEW ".stream.description", read_text, FIELD(description)},
-    {VIEW ".stream.aggregation", .read = read_aggregation},
-    {AGGREGATION "default", .read = NULL}, /* read_aggregation reads these four itself */
-    {AGGREGATION "drop", .read = NULL},
-    {AGGREGATION "sum", .read = NULL},
-    {AGGREGATION "last_value", .read = NULL},
-    {AGGREGATION "explicit_bucket_histogram.boundaries", .read = read_boundaries},
-    {AGGREGATION "explicit_bucket_histogram.record_min_max", .read = read_min_max},
-    {AGGREGATION "base2_exponential_bucket_histogram.max_scale", .read = read_scale_max},
-    {AGGREGATION "base2_exponential_bucket_histogram.max_size", .read = read_buckets_max},
-    {AGGREGATION "base2_exponential_bucket_histogram.record_min_max", .read = read_min_max},
-    {VIEW ".stream.aggregation_cardinality_limit", .read = read_series_max},
-    {VIEW ".stream.attribute_keys", .read = read_keys},
-    {VIEW ".stream.attribute_keys.included", read_keys_filter, FIELD(keys.allow)},
-    {VIEW ".stream.attribute_keys.excluded", read_keys_filter, FIELD(keys.deny)},
+/* `effect` of a key that selects a meter: cuspan's only one. */
+const struct schema_key view_keys[] = {
+    {VIEW ".selector.instrument_name", SCHEMA_READER, .read = read_text, FIELD(instrument_name)},
+    {VIEW ".selector.instrument_type", SCHEMA_READER, .read = read_instrument_type},
+    {VIEW ".selector.unit", SCHEMA_READER, .read = read_text, FIELD(unit)},
+    {VIEW ".selector.meter_name", SCHEMA_READER, .effect = METER_NAME, .read = read_meter},
+    {VIEW ".selector.meter_version", SCHEMA_READER, .effect = CUSPAN_VERSION, .read = read_meter},
+    {VIEW ".selector.meter_schema_url", SCHEMA_READER, .effect = METER_SCHEMA_URL, .read = read_meter},
+    {VIEW ".stream.name", SCHEMA_READER, .read = read_name, FIELD(name)},
+    {VIEW ".stream.description", SCHEMA_READER, .read = read_text, FIELD(description)},
+    {VIEW ".stream.aggregation", SCHEMA_READER, .read = read_aggregation},
+    {AGGREGATION "default", .kind = SCHEMA_READER}, /* read_aggregation reads these four itself */
+    {AGGREGATION "drop", .kind = SCHEMA_READER},
+    {AGGREGATION "sum", .kind = SCHEMA_READER},
+    {AGGREGATION "last_value", .kind = SCHEMA_READER},
+    {AGGREGATION "explicit_bucket_histogram.boundaries", SCHEMA_READER, .read = read_boundaries},
+    {AGGREGATION "explicit_bucket_histogram.record_min_max", SCHEMA_READER, .read = read_min_max},
+    {AGGREGATION "base2_exponential_bucket_histogram.max_scale", SCHEMA_READER, .read = read_scale_max},
+    {AGGREGATION "base2_exponential_bucket_histogram.max_size", SCHEMA_READER, .read = read_buckets_max},
+    {AGGREGATION "base2_exponential_bucket_histogram.record_min_max", SCHEMA_READER, .read = read_min_max},
+    {VIEW ".stream.aggregation_cardinality_limit", SCHEMA_READER, .read = read_series_max},
+    {VIEW ".stream.attribute_keys.included", SCHEMA_READER, .read = read_keys_filter, FIELD(keys.allow)},
+    {VIEW ".stream.attribute_keys.excluded", SCHEMA_READER, .read = read_keys_filter, FIELD(keys.deny)},
 };
-
-const char *read_views_path(size_t index)
-{
-    return index < sizeof view_keys / sizeof *view_keys ? view_keys[index].path : NULL;
-}
-
-static const struct view_key *find_key(const char *path)
-{
-    for (size_t i = 0; i < sizeof view_keys / sizeof *view_keys; i++)
-        if (strcmp(path, view_keys[i].path) == 0)
-            return &view_keys[i];
-    return NULL;
-}
-
-static void read_keys(struct file_reader *reader, const struct node_place *place, const struct node *node,
-                      struct view *view, const struct view_key *parent)
-{
-    if (!reader_takes(reader, place, node, NODE_MAP, "a mapping"))
-        return;
-    for (const struct item *item = node->items; item; item = item->next) {
-        struct node_place at = place_of_item(place, item);
-        const struct view_key *key = find_key(at.path);
-        if (key)
-            key->read(reader, &at, item->value, view, key);
-        else
-            reader_unknown_key(reader, place, item);
-    }
-}
+const unsigned view_key_count = sizeof view_keys / sizeof *view_keys;
 
 /* An aggregation that does not fit is an error for a metric of cuspan selected by its name. A wider selector
  * may be written for other programs: as OpenTelemetry's specification says, the view is not applied. */
@@ -329,7 +287,8 @@ static void read_view(struct file_reader *reader, const struct node_place *place
     struct view *view = &settings->metrics.views[settings->metrics.view_count++];
     uint32_t errors = reader->report->errors;
     *view = (struct view){.instrument_type = ANY_METRIC_TYPE};
-    read_keys(reader, place, node, view, NULL);
+    reader->view = view;
+    read_map(reader, place, node);
     if (node->kind == NODE_MAP && (!node_find(node, "selector") || !node_find(node, "stream")))
         reader_error(reader, place, "expected selector and stream");
     else if (reader->report->errors == errors && reader->status == STATUS_OK)

@@ -105,10 +105,12 @@ const struct schema_key *schema_find(const char *path)
 {
     static const struct schema_key map = {.kind = SCHEMA_MAP};
     bool is_map = false;
-    for (unsigned i = 0; i < schema_key_count; i++) {
-        if (strcmp(schema_keys[i].path, path) == 0)
-            return &schema_keys[i];
-        is_map |= is_below(schema_keys[i].path, path);
+    for (unsigned i = 0; i < schema_key_count + view_key_count; i++) {
+        const struct schema_key *key =
+            i < schema_key_count ? &schema_keys[i] : &view_keys[i - schema_key_count];
+        if (strcmp(key->path, path) == 0)
+            return key;
+        is_map |= is_below(key->path, path);
     }
     for (size_t i = 0; i < settings_count && !is_map; i++)
         is_map = is_below(settings_table[i].path, path);
