@@ -2,6 +2,7 @@
  * would. */
 #include "command/table/command_table.h"
 
+#include "agent/operate/agents/agents.h"
 #include "agent/operate/run/injection.h"
 #include "cli/util/xalloc.h"
 #include "cli/args/options.h"
@@ -18,14 +19,10 @@
 
 #define NAME_COLUMNS 48
 
-struct metric {
-    char *name, *rollups, *description, *hardware, *unit;
-};
-
 struct gpu {
     struct doctor_chip chip;
-    size_t metric_count, metric_capacity, passes;
-    struct metric *metrics;
+    size_t passes;
+    cJSON *metrics; /* list of objects, as --json prints them */
 };
 
 struct counters {
@@ -45,17 +42,29 @@ static void on_chip(void *context, const struct doctor_chip *chip)
     struct counters *counters = context;
     counters->gpus =
         xgrow(counters->gpus, &counters->gpu_capacity, counters->gpu_count + 1, sizeof *counters->gpus);
-    counters->gpus[counters->gpu_count++] = (struct gpu){.chip = *chip};
+    counters->gpus[counters->gpu_count++] = (struct gpu){.chip = *chip, .metrics = cJSON_CreateArray()};
+}
+
+static cJSON *json_of_rollups(const char *rollups)
+{
+    cJSON *list = cJSON_CreateArray();
+    char *copy = xstrdup(rollups), *rest = NULL;
+    for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
+        cJSON_AddItemToArray(list, cJSON_CreateString(word));
+    free(copy);
+    return list;
 }
 
 static void on_metric(void *context, const struct doctor_metric *metric)
 {
     struct counters *counters = context;
-    struct gpu *gpu = &counters->gpus[counters->gpu_count - 1];
-    gpu->metrics = xgrow(gpu->metrics, &gpu->metric_capacity, gpu->metric_count + 1, sizeof *gpu->metrics);
-    gpu->metrics[gpu->metric_count++] =
-        (struct metric){xstrdup(metric->name), xstrdup(metric->rollups), xstrdup(metric->description),
-                        xstrdup(metric->hardware), xstrdup(metric->unit)};
+    cJSON *item = cJSON_CreateObject();
+    cJSON_AddStringToObject(item, "name", metric->name);
+    cJSON_AddStringToObject(item, "description", metric->description);
+    cJSON_AddStringToObject(item, "hardware", metric->hardware);
+    cJSON_AddStringToObject(item, "unit", metric->unit);
+    cJSON_AddItemToObject(item, "rollups", json_of_rollups(metric->rollups));
+    cJSON_AddItemToArray(counters->gpus[counters->gpu_count - 1].metrics, item);
 }
 
 static void on_plan(void *context, size_t passes)
@@ -66,15 +75,8 @@ static void on_plan(void *context, size_t passes)
 
 static void counters_deinit(struct counters *counters)
 {
-    for (size_t i = 0; i < counters->gpu_count; i++) {
-        struct gpu *gpu = &counters->gpus[i];
-        for (size_t m = 0; m < gpu->metric_count; m++) {
-            struct metric *metric = &gpu->metrics[m];
-            free(metric->name), free(metric->rollups), free(metric->description), free(metric->hardware);
-            free(metric->unit);
-        }
-        free(gpu->metrics);
-    }
+    for (size_t i = 0; i < counters->gpu_count; i++)
+        cJSON_Delete(counters->gpus[i].metrics);
     for (size_t i = 0; i < counters->planned.count; i++)
         free(counters->planned.patterns[i]);
     free(counters->planned.patterns);
@@ -88,8 +90,10 @@ static void counters_deinit(struct counters *counters)
 static bool has_metric(const struct gpu *gpu, const char *metric)
 {
     size_t base = strcspn(metric, ".");
-    for (size_t i = 0; i < gpu->metric_count; i++) {
-        const char *name = gpu->metrics[i].name;
+    const cJSON *item;
+    cJSON_ArrayForEach(item, gpu->metrics)
+    {
+        const char *name = agents_text(item, "name");
         if (strcmp(name, metric) == 0 || (strlen(name) == base && strncmp(name, metric, base) == 0))
             return true;
     }
@@ -105,10 +109,10 @@ static const char *behind(const struct gpu *gpu, const struct gpu_counter_name *
     return NULL;
 }
 
-static bool is_asked(const struct counters *counters, const char *name)
+static bool is_asked(const struct counters *counters, const cJSON *metric)
 {
     for (size_t i = 0; i < counters->patterns.count; i++)
-        if (fnmatch(counters->patterns.items[i], name, 0) == 0)
+        if (fnmatch(counters->patterns.items[i], agents_text(metric, "name"), 0) == 0)
             return true;
     return false;
 }
@@ -126,16 +130,18 @@ static void print_plain(const struct gpu *gpu)
 static void print_metrics(const struct counters *counters, const struct gpu *gpu)
 {
     size_t shown = 0;
-    for (size_t i = 0; i < gpu->metric_count; i++) {
-        const struct metric *metric = &gpu->metrics[i];
-        if (!is_asked(counters, metric->name))
+    const cJSON *metric;
+    cJSON_ArrayForEach(metric, gpu->metrics)
+    {
+        const char *unit = agents_text(metric, "unit");
+        if (!is_asked(counters, metric))
             continue;
         shown++;
-        printf("  %-*s %s%s%s%s\n", NAME_COLUMNS, metric->name, metric->description,
-               *metric->unit ? " [" : "", metric->unit, *metric->unit ? "]" : "");
+        printf("  %-*s %s%s%s%s\n", NAME_COLUMNS, agents_text(metric, "name"),
+               agents_text(metric, "description"), *unit ? " [" : "", unit, *unit ? "]" : "");
     }
     if (shown == 0)
-        printf("  none of its %zu metrics matches\n", gpu->metric_count);
+        printf("  none of its %d metrics matches\n", cJSON_GetArraySize(gpu->metrics));
 }
 
 static void print_gpu(const struct counters *counters, const struct gpu *gpu)
@@ -151,41 +157,24 @@ static void print_gpu(const struct counters *counters, const struct gpu *gpu)
         print_metrics(counters, gpu);
     } else {
         print_plain(gpu);
-        printf("  and %zu metrics by the chip's own names: cuspan counters 'dram*' lists some, '*' all\n",
-               gpu->metric_count);
+        printf("  and %d metrics by the chip's own names: cuspan counters 'dram*' lists some, '*' all\n",
+               cJSON_GetArraySize(gpu->metrics));
     }
-}
-
-static cJSON *json_of_rollups(const char *rollups)
-{
-    cJSON *list = cJSON_CreateArray();
-    char *copy = xstrdup(rollups), *rest = NULL;
-    for (char *word = strtok_r(copy, " ", &rest); word; word = strtok_r(NULL, " ", &rest))
-        cJSON_AddItemToArray(list, cJSON_CreateString(word));
-    free(copy);
-    return list;
 }
 
 static void add_metrics(const struct counters *counters, const struct gpu *gpu, cJSON *object)
 {
     cJSON *plain = cJSON_AddObjectToObject(object, "plain"),
-          *metrics = cJSON_AddArrayToObject(object, "metrics");
+          *metrics = cJSON_AddArrayToObject(object, "metrics"), *metric;
     for (size_t i = 0; i < gpu_counter_name_count; i++) {
-        const char *metric = behind(gpu, &gpu_counter_names[i]);
-        if (metric)
-            cJSON_AddStringToObject(plain, gpu_counter_names[i].name, metric);
+        const char *name = behind(gpu, &gpu_counter_names[i]);
+        if (name)
+            cJSON_AddStringToObject(plain, gpu_counter_names[i].name, name);
     }
-    for (size_t i = 0; i < gpu->metric_count; i++) {
-        const struct metric *metric = &gpu->metrics[i];
-        if (counters->patterns.count > 0 && !is_asked(counters, metric->name))
-            continue;
-        cJSON *item = cJSON_CreateObject();
-        cJSON_AddStringToObject(item, "name", metric->name);
-        cJSON_AddStringToObject(item, "description", metric->description);
-        cJSON_AddStringToObject(item, "hardware", metric->hardware);
-        cJSON_AddStringToObject(item, "unit", metric->unit);
-        cJSON_AddItemToObject(item, "rollups", json_of_rollups(metric->rollups));
-        cJSON_AddItemToArray(metrics, item);
+    cJSON_ArrayForEach(metric, gpu->metrics)
+    {
+        if (counters->patterns.count == 0 || is_asked(counters, metric))
+            cJSON_AddItemReferenceToArray(metrics, metric);
     }
 }
 
