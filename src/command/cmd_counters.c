@@ -40,9 +40,8 @@ struct counters {
 static void on_chip(void *context, const struct doctor_chip *chip)
 {
     struct counters *counters = context;
-    counters->gpus =
-        xgrow(counters->gpus, &counters->gpu_capacity, counters->gpu_count + 1, sizeof *counters->gpus);
-    counters->gpus[counters->gpu_count++] = (struct gpu){.chip = *chip, .metrics = cJSON_CreateArray()};
+    *XADD(counters->gpus, counters->gpu_count, counters->gpu_capacity) =
+        (struct gpu){.chip = *chip, .metrics = cJSON_CreateArray()};
 }
 
 static cJSON *json_of_rollups(const char *rollups)
@@ -222,9 +221,8 @@ static void take_planned(struct counters *counters, const char *names)
 {
     char *copy = xstrdup(names), *rest = NULL;
     for (char *name = strtok_r(copy, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
-        counters->planned.patterns = xgrow(counters->planned.patterns, &counters->planned_capacity,
-                                           counters->planned.count + 1, sizeof(char *));
-        counters->planned.patterns[counters->planned.count++] = xstrdup(name);
+        *XADD(counters->planned.patterns, counters->planned.count, counters->planned_capacity) =
+            xstrdup(name);
     }
     free(copy);
 }

@@ -252,8 +252,7 @@ enum status overhead_measure(struct overhead *overhead, const struct injection *
 
 void overhead_add(struct overhead *overhead, const struct overhead_run *run)
 {
-    overhead->runs = xgrow(overhead->runs, &overhead->capacity, overhead->count + 1, sizeof *overhead->runs);
-    overhead->runs[overhead->count++] = *run;
+    *XADD(overhead->runs, overhead->count, overhead->capacity) = *run;
 }
 
 void overhead_deinit(struct overhead *overhead)

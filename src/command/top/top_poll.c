@@ -11,8 +11,7 @@ static struct top_agent *find(struct top_poll *poll, const struct agent *agent)
         if (strcmp(poll->agents[i].socket, agent->name) == 0 &&
             strcmp(poll->agents[i].folder, agent->folder) == 0)
             return &poll->agents[i];
-    poll->agents = xgrow(poll->agents, &poll->capacity, poll->count + 1, sizeof *poll->agents);
-    struct top_agent *made = &poll->agents[poll->count++];
+    struct top_agent *made = XADD(poll->agents, poll->count, poll->capacity);
     memset(made, 0, sizeof *made);
     snprintf(made->socket, sizeof made->socket, "%s", agent->name);
     snprintf(made->folder, sizeof made->folder, "%s", agent->folder);

@@ -23,8 +23,7 @@ static const char *const sort_names[TOP_SORTS] = {"time", "count", "average", "n
 
 static struct text *begin_line(struct top_screen *screen, enum top_style style)
 {
-    screen->lines = xgrow(screen->lines, &screen->capacity, screen->count + 1, sizeof *screen->lines);
-    struct top_line *line = &screen->lines[screen->count++];
+    struct top_line *line = XADD(screen->lines, screen->count, screen->capacity);
     *line = (struct top_line){.style = style};
     return &line->text;
 }

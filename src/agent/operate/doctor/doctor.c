@@ -58,10 +58,8 @@ void doctor_result(struct doctor *doctor, enum result result, const char *format
     int len = vasprintf(&found, format, args);
     va_end(args);
     print_latest(doctor);
-    doctor->lines =
-        xgrow(doctor->lines, &doctor->line_capacity, doctor->line_count + 1, sizeof *doctor->lines);
     found = len >= 0 ? sanitize_secrets(found) : xstrdup("?");
-    doctor->lines[doctor->line_count++] =
+    *XADD(doctor->lines, doctor->line_count, doctor->line_capacity) =
         (struct doctor_line){doctor->group, doctor->name, result, found, NULL};
     doctor->counts[result]++;
 }
