@@ -153,10 +153,8 @@ static void describe_other(void *context, const struct cdi_other *other)
 
 static bool is_searched(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    size_t len = (size_t)(slash - path);
-    return (strlen(CDI_DIRECTORY) == len && strncmp(path, CDI_DIRECTORY, len) == 0) ||
-           (strlen(CDI_DIRECTORY_TRANSIENT) == len && strncmp(path, CDI_DIRECTORY_TRANSIENT, len) == 0);
+    return strcmp(path, CDI_DIRECTORY "/" CDI_FILE_NAME) == 0 ||
+           strcmp(path, CDI_DIRECTORY_TRANSIENT "/" CDI_FILE_NAME) == 0;
 }
 
 void cdi_describe(const char *path, const struct cdi_file *file)
