@@ -1,6 +1,5 @@
 #include "command/traced_program.h"
 
-#include "cli/util/xalloc.h"
 #include "agent/operate/run/outcome.h"
 #include "analysis/trace/trace_source.h"
 
@@ -15,20 +14,6 @@ static bool is_executable(const char *path)
 {
     struct stat facts;
     return stat(path, &facts) == 0 && S_ISREG(facts.st_mode) && access(path, X_OK) == 0;
-}
-
-static bool lies_in_path(const char *name)
-{
-    const char *path = getenv("PATH");
-    bool is_found = false;
-    for (const char *at = path ? path : ""; *at && !is_found;) {
-        size_t len = strcspn(at, ":");
-        char *file = xasprintf("%.*s/%s", (int)len, at, name);
-        is_found = len && is_executable(file);
-        free(file);
-        at += len + (at[len] == ':');
-    }
-    return is_found;
 }
 
 /* Some file systems mark every file as executable. Spans are JSON, messages, or compressed by gzip or zstd.
@@ -46,7 +31,10 @@ bool traced_program_is_program(const char *operand)
 {
     if (access(operand, F_OK) == 0)
         return is_executable(operand) && !is_data(operand);
-    return *operand && !strchr(operand, '/') && lies_in_path(operand);
+    char *found = *operand && !strchr(operand, '/') ? launch_find(operand) : NULL;
+    bool is_found = found != NULL;
+    free(found);
+    return is_found;
 }
 
 static void apply(void *context)

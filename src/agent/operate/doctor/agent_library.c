@@ -4,7 +4,6 @@
 #include "cli/util/xalloc.h"
 
 #include <dlfcn.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,11 +91,12 @@ struct copies {
     char *paths[COPIES_MAX]; /* owned, links resolved */
 };
 
-static void add_pattern(struct copies *copies, const char *prefix, const char *pattern)
+/* `prefix`: as of doctor_facts_find(). */
+static void add_below(struct copies *copies, const char *prefix)
 {
-    char *all = xasprintf("%s/%s", prefix, pattern);
-    glob_t found = {0};
-    glob(all, 0, NULL, &found);
+    static const char *const patterns[] = {"lib/cuspan/libcuspan.so",
+                                           "lib/python3*/*-packages/cuspan/native/lib/cuspan/libcuspan.so"};
+    glob_t found = doctor_facts_find(prefix, patterns, sizeof patterns / sizeof *patterns);
     for (size_t i = 0; i < found.gl_pathc && copies->count < COPIES_MAX; i++) {
         char *real = realpath(found.gl_pathv[i], NULL);
         bool is_known = !real;
@@ -108,13 +108,6 @@ static void add_pattern(struct copies *copies, const char *prefix, const char *p
             copies->paths[copies->count++] = real;
     }
     globfree(&found);
-    free(all);
-}
-
-static void add_prefix(struct copies *copies, const char *prefix)
-{
-    add_pattern(copies, prefix, "lib/cuspan/libcuspan.so");
-    add_pattern(copies, prefix, "lib/python3*/*-packages/cuspan/native/lib/cuspan/libcuspan.so");
 }
 
 static void add_path(struct copies *copies)
@@ -125,7 +118,7 @@ static void add_path(struct copies *copies)
         char *program = xasprintf("%.*s/cuspan", length, at);
         char *prefix = xasprintf("%.*s/..", length, at);
         if (length > 0 && access(program, X_OK) == 0)
-            add_prefix(copies, prefix);
+            add_below(copies, prefix);
         free(program);
         free(prefix);
         at += length;
@@ -149,22 +142,11 @@ static void report_copy(struct doctor *doctor, const char *path)
 void library_report_others(struct doctor *doctor)
 {
     struct copies copies = {0};
-    const char *home = doctor_facts_variable("HOME");
-    char *local = home ? xasprintf("%s/.local", home) : NULL;
-    const char *const prefixes[] = {doctor_facts_variable("VIRTUAL_ENV"),
-                                    doctor_facts_variable("CONDA_PREFIX"),
-                                    local,
-                                    "/usr/local",
-                                    "/usr",
-                                    "/opt/cuspan"};
     add_path(&copies);
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
-        if (prefixes[i])
-            add_prefix(&copies, prefixes[i]);
+    add_below(&copies, NULL);
     for (size_t i = 0; i < copies.count; i++) {
         if (!doctor->injection.library || strcmp(copies.paths[i], doctor->injection.library) != 0)
             report_copy(doctor, copies.paths[i]);
         free(copies.paths[i]);
     }
-    free(local);
 }

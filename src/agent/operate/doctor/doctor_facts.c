@@ -2,11 +2,9 @@
 
 #include "cli/util/xalloc.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 char *doctor_facts_path(const struct doctor *doctor, const char *path)
@@ -101,23 +99,6 @@ unsigned doctor_facts_processors(const struct doctor *doctor, double *quota)
     return count > 0 ? (unsigned)count : 1;
 }
 
-char *doctor_facts_program(const char *name)
-{
-    const char *path = doctor_facts_variable("PATH");
-    if (strchr(name, '/'))
-        return access(name, X_OK) == 0 ? xstrdup(name) : NULL;
-    for (const char *at = path ? path : "/usr/bin:/bin"; *at;
-         at += strcspn(at, ":") + (at[strcspn(at, ":")] == ':')) {
-        char *candidate = xasprintf("%.*s/%s", (int)strcspn(at, ":"), at, name);
-        struct stat about;
-        if (access(candidate, X_OK) == 0 && stat(candidate, &about) == 0 && S_ISREG(about.st_mode))
-            return candidate;
-        free(candidate);
-    }
-    errno = ENOENT;
-    return NULL;
-}
-
 char *doctor_facts_mapped(const char *root, const char *pid, const char *name, bool *is_unreadable)
 {
     char *path = xasprintf("%s/proc/%s/maps", root, pid), *found = NULL;
@@ -134,5 +115,29 @@ char *doctor_facts_mapped(const char *root, const char *pid, const char *name, b
     free(line);
     if (maps)
         fclose(maps);
+    return found;
+}
+
+glob_t doctor_facts_find(const char *prefix, const char *const *patterns, size_t count)
+{
+    const char *home = doctor_facts_variable("HOME");
+    char *local = home ? xasprintf("%s/.local", home) : NULL;
+    const char *const usual[] = {doctor_facts_variable("VIRTUAL_ENV"),
+                                 doctor_facts_variable("CONDA_PREFIX"),
+                                 local,
+                                 "/usr/local",
+                                 "/usr",
+                                 "/opt/cuspan"};
+    size_t places = prefix ? 1 : sizeof usual / sizeof *usual;
+    glob_t found = {0};
+    for (size_t p = 0; p < places; p++) {
+        const char *place = prefix ? prefix : usual[p];
+        for (size_t i = 0; place && i < count; i++) {
+            char *pattern = xasprintf("%s/%s", place, patterns[i]);
+            glob(pattern, found.gl_pathv ? GLOB_APPEND : 0, NULL, &found);
+            free(pattern);
+        }
+    }
+    free(local);
     return found;
 }

@@ -4,6 +4,8 @@
 
 #include "agent/operate/doctor/doctor.h"
 
+#include <glob.h>
+
 /* The path below the root; allocated. */
 char *doctor_facts_path(const struct doctor *doctor, const char *path);
 /* A file's text, truncated to FACTS_BYTES_MAX and without trailing blanks; allocated; NULL: unreadable. */
@@ -18,8 +20,6 @@ const char *doctor_facts_variable(const char *name);
 const char *doctor_facts_container(const struct doctor *doctor);
 /* Processors available to this process; `quota`: the cgroup's CPU limit, 0 if none. */
 unsigned doctor_facts_processors(const struct doctor *doctor, double *quota);
-/* Searches PATH for a program, like execvp; allocated, or NULL with errno. */
-char *doctor_facts_program(const char *name);
 
 /* Runs a query in a child process. Loading a driver, a CUPTI or a resolver may crash, hang, or leave threads
  * behind. Calls work(query, answer) in a child without output, and copies the `bytes` of `answer` back. If
@@ -30,3 +30,7 @@ bool probe_child_run(void (*work)(const void *query, void *answer), const void *
 /* The first file whose path contains `name` and that process `pid` has mapped; allocated, or NULL.
  * `is_unreadable`: the maps cannot be read. */
 char *doctor_facts_mapped(const char *root, const char *pid, const char *name, bool *is_unreadable);
+
+/* The files below `prefix` that match one of the patterns. NULL: below a virtual environment and the usual
+ * prefixes of installations. */
+glob_t doctor_facts_find(const char *prefix, const char *const *patterns, size_t count);

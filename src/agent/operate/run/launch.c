@@ -4,13 +4,16 @@
 #include "base/log/log.h"
 #include "base/files.h"
 #include "cli/util/exit_code.h"
+#include "cli/util/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -174,4 +177,21 @@ int launch_end(int wait_status)
     sigprocmask(SIG_UNBLOCK, &mask, NULL);
     raise(signal_number);
     return 128 + signal_number;
+}
+
+char *launch_find(const char *name)
+{
+    const char *path = getenv("PATH");
+    if (strchr(name, '/'))
+        return access(name, X_OK) == 0 ? xstrdup(name) : NULL;
+    for (const char *at = path && *path ? path : "/usr/bin:/bin"; *at;
+         at += strcspn(at, ":") + (at[strcspn(at, ":")] == ':')) {
+        char *candidate = xasprintf("%.*s/%s", (int)strcspn(at, ":"), at, name);
+        struct stat about;
+        if (access(candidate, X_OK) == 0 && stat(candidate, &about) == 0 && S_ISREG(about.st_mode))
+            return candidate;
+        free(candidate);
+    }
+    errno = ENOENT;
+    return NULL;
 }

@@ -32,3 +32,6 @@ enum status launch(char **argv, void (*prepare)(void *context), void *context, s
 int launch_exit_code(enum status status);
 /* Ends like the program: returns its exit status, or ends by the same signal. */
 int launch_end(int wait_status);
+
+/* Searches PATH for a program, like execvp; allocated, or NULL with errno. */
+char *launch_find(const char *name);

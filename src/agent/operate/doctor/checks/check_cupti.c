@@ -5,7 +5,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -48,7 +47,6 @@ static const struct doctor_cuptis *get_cuptis(struct doctor *doctor)
     return doctor->cuptis;
 }
 
-/* Python package folders: of a virtual environment, of the user, and of the system. */
 static glob_t find_python_cuptis(void)
 {
     static const char *const packages[] = {
@@ -56,22 +54,7 @@ static glob_t find_python_cuptis(void)
         "lib/python3*/site-packages/nvidia/cuda_cupti/lib/libcupti.so.1[23]",
         "lib/python3*/dist-packages/nvidia/cu13/lib/libcupti.so.13",
         "lib/python3*/dist-packages/nvidia/cuda_cupti/lib/libcupti.so.1[23]"};
-    const char *home = doctor_facts_variable("HOME");
-    char *local = home ? xasprintf("%s/.local", home) : NULL;
-    const char *const prefixes[] = {doctor_facts_variable("VIRTUAL_ENV"),
-                                    doctor_facts_variable("CONDA_PREFIX"), local, "/usr/local", "/usr"};
-    glob_t found = {0};
-    int flags = 0;
-    for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes; p++) {
-        for (size_t i = 0; prefixes[p] && i < sizeof packages / sizeof *packages; i++) {
-            char *pattern = xasprintf("%s/%s", prefixes[p], packages[i]);
-            glob(pattern, flags, NULL, &found);
-            flags = GLOB_APPEND;
-            free(pattern);
-        }
-    }
-    free(local);
-    return found;
+    return doctor_facts_find(NULL, packages, sizeof packages / sizeof *packages);
 }
 
 static bool has_python_cupti(void)

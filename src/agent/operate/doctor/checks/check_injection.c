@@ -3,6 +3,7 @@
 #include "agent/operate/doctor/doctor_facts.h"
 #include "agent/operate/doctor/agent_library.h"
 #include "agent/operate/run/injection.h"
+#include "agent/operate/run/launch.h"
 #include "cli/util/xalloc.h"
 
 #include <errno.h>
@@ -231,7 +232,7 @@ void check_injection_program(struct doctor *doctor)
 {
     struct elf_facts facts;
     char *interpreter = NULL, *note = NULL;
-    char *path = doctor_facts_program(doctor->program[0]);
+    char *path = launch_find(doctor->program[0]);
     if (!path || !elf_read(path, &facts)) {
         doctor_result(doctor, RESULT_PROBLEM, "cannot run %s: %s", doctor->program[0], strerror(errno));
         doctor_fix(doctor, "specify an executable file (chmod +x), by its path or in PATH");
@@ -239,7 +240,7 @@ void check_injection_program(struct doctor *doctor)
         char *words[ELF_WORDS_MAX], line[sizeof facts.interpreter];
         memcpy(line, facts.interpreter, sizeof line);
         char *const *found = elf_interpreter_words(line, words);
-        interpreter = *found ? doctor_facts_program(*found) : NULL;
+        interpreter = *found ? launch_find(*found) : NULL;
         if (!interpreter || !elf_read(interpreter, &facts)) {
             doctor_result(doctor, RESULT_PROBLEM, "%s is a script for %s, which cannot be run", path,
                           facts.interpreter);

@@ -1,5 +1,6 @@
 /* Whether Python programs that do not import cuspan load what follows their training steps. */
 #include "agent/operate/run/injection.h"
+#include "agent/operate/run/launch.h"
 
 #include "agent/operate/doctor/checks.h"
 #include "agent/operate/doctor/doctor_facts.h"
@@ -46,7 +47,7 @@ static bool read_options(const struct doctor *doctor, char *excluding)
         *excluding = excluding_option(doctor->program + 1);
         return true;
     }
-    char *path = doctor_facts_program(doctor->program[0]);
+    char *path = launch_find(doctor->program[0]);
     if (path && elf_read(path, &facts) && facts.is_script) {
         char *const *found = elf_interpreter_words(facts.interpreter, words);
         is_found = *found && is_python(*found);
