@@ -107,20 +107,12 @@ static char *joined(const char *lines)
 
 /* A configuration with variables of the container may look wrong here, so its errors do not stop the command.
  */
-static void warn_of_config(const char *path)
+static void warn_of_config(const struct injection *injection)
 {
-    struct config_input input = {.getenv = config_getenv, .path = path};
-    struct settings *settings = xcalloc(1, sizeof *settings);
-    struct config_report *report = xcalloc(1, sizeof *report);
-    enum status status = config_load(&input, settings, report);
-    const char *error = config_first_error(report);
-    if (status == STATUS_OK)
-        settings_deinit(settings);
-    else
-        fprintf(stderr, "cuspan cdi: warning: %s; see: cuspan check %s\n",
-                error ? error : status_text(status), path);
-    free(settings);
-    free(report);
+    struct error err = {""};
+    bool ignored;
+    if (injection_load_settings(injection, injection->config, &ignored, &err) != STATUS_OK)
+        fprintf(stderr, "cuspan cdi: warning: %s; see: cuspan check %s\n", err.text, injection->config);
 }
 
 /* The folder is mounted, so the agent must have its usual name there, whatever --library names. */
@@ -153,7 +145,7 @@ static enum status fill(struct cdi_file *file, struct injection *injection, stru
     file->config = injection->config ? realpath(injection->config, NULL) : NULL;
     file->set = joined(injection->set.data);
     if (injection->config)
-        warn_of_config(injection->config);
+        warn_of_config(injection);
     return STATUS_OK;
 }
 

@@ -35,10 +35,8 @@ int injection_set(struct injection *injection, const struct options *options, co
 
 static char *make_absolute(const char *path)
 {
-    char *directory = path[0] == '/' ? NULL : getcwd(NULL, 0);
-    char *absolute = xasprintf("%s%s%s", directory ? directory : "", directory ? "/" : "", path);
-    free(directory);
-    return absolute;
+    char *absolute = files_absolute(path);
+    return absolute ? absolute : xstrdup(path);
 }
 
 /* Otherwise the agent would report the error, only at the first CUDA call of the program. */
@@ -276,9 +274,8 @@ static void make_report_dir(struct injection *injection)
                  strerror(errno));
 }
 
-/* Loads the settings as the agent would. `sets_signals`: whether they set on_signal. */
-static enum status load_settings(const struct injection *injection, const char *config, bool *sets_signals,
-                                 struct error *err)
+enum status injection_load_settings(const struct injection *injection, const char *config, bool *sets_signals,
+                                    struct error *err)
 {
     struct config_input input = {.getenv = config_getenv, .path = config, .overrides = injection->set.data};
     struct settings *settings = xcalloc(1, sizeof *settings);
@@ -315,7 +312,7 @@ enum status injection_prepare(struct injection *injection, struct error *err)
      * run. */
     bool ignored;
     if (status == STATUS_OK && injection->config)
-        status = load_settings(injection, injection->config, &ignored, err);
+        status = injection_load_settings(injection, injection->config, &ignored, err);
     if (status == STATUS_OK)
         status = injection_find_library(injection, err);
     if (status == STATUS_OK)
@@ -380,8 +377,7 @@ void injection_apply(const struct injection *injection)
         setenv("CUSPAN_CONFIG_FILE", injection->config, 1);
     bool sets_signals; /* by the file, the environment or --set; the agent reports errors in them */
     struct error unused;
-    (void)load_settings(injection, NULL, &sets_signals, &unused);
-    if (!sets_signals)
+    if (injection_load_settings(injection, NULL, &sets_signals, &unused) != STATUS_OK || !sets_signals)
         text_add_format(&set, ENDING_SIGNALS);
     if (before && *before)
         text_add_format(&set, "%s\n", before);
