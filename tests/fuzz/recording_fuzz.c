@@ -5,6 +5,7 @@
 
 #include "agent/correlate/stacks/code_stacks.h"
 #include "agent/recording/recording_format.h"
+#include "model/cuda/activities.h"
 
 #include "fuzz.h"
 

@@ -50,44 +50,43 @@ static enum status copy_resource(struct recording_writer *to, uint64_t tid, stru
         make_code((uint32_t)(resource.handle % 5));
         code.record.flags |= CODE_IS_OF_NODES;
         resource.code = code.record.id;
-        status = recording_write_code(to, 0, &code.record);
+        status = RECORDING_WRITE(to, CODE, .code = &code.record);
     }
-    return status == STATUS_OK ? recording_write_resource(to, tid, &resource) : status;
+    return status == STATUS_OK ? RECORDING_WRITE(to, RESOURCE, .tid = tid, .resource = &resource) : status;
+}
+
+/* Before all calls of the thread, whose spans so belong to the last context. */
+static enum status copy_annotation(struct recording_writer *to, uint64_t tid,
+                                   const struct record_head *annotation)
+{
+    union {
+        struct resource_record record; /* head and time, as all annotations have them */
+        uint64_t words[256];
+    } copy;
+    memcpy(&copy, annotation, annotation->bytes);
+    copy.record.time_ns = 0;
+    return RECORDING_WRITE(to, ANNOTATION, .tid = tid, .annotation = &copy.record.head);
 }
 
 static enum status copy(struct recording_writer *to, const struct recording_event *event)
 {
-    struct thread_info thread = {.tid = event->tid};
     switch (event->type) {
-    case RECORDING_INFO:
-        return recording_write_info(to, event->name, event->text);
-    case RECORDING_THREAD:
-        snprintf(thread.name, sizeof thread.name, "%s", event->name);
-        return recording_write_thread(to, &thread, event->time_ns);
-    case RECORDING_THREAD_END:
-        return recording_write_thread_end(to, event->tid, event->time_ns);
     case RECORDING_CALL:
         make_code(event->call->correlation_id % 7);
         if (event->call->correlation_id % 7 != 5 &&
-            recording_write_code(to, event->call->correlation_id, &code.record) != STATUS_OK)
+            RECORDING_WRITE(to, CODE, .correlation_id = event->call->correlation_id, .code = &code.record) !=
+                STATUS_OK)
             return STATUS_INVALID;
-        return recording_write_call(to, event->tid, event->call);
+        return recording_write(to, event);
     case RECORDING_RESOURCE:
         return copy_resource(to, event->tid, *event->resource);
-    case RECORDING_ACTIVITY:
-        return recording_write_activity(to, event->activity);
-    case RECORDING_LOSS:
-        return recording_write_loss(to, event->name, event->count);
     case RECORDING_ANNOTATION:
-        return recording_write_annotation(to, event->tid, event->time_ns, event->annotation);
-    case RECORDING_GPU_COUNTERS:
-        return recording_write_gpu_counters(to, event->tid, event->gpu_counters);
-    case RECORDING_STEP:
-        return recording_write_step(to, event->step);
+        return copy_annotation(to, event->tid, event->annotation);
     case RECORDING_CODE:
         return STATUS_OK;
+    default:
+        return recording_write(to, event);
     }
-    return STATUS_INVALID;
 }
 
 static int fail(const struct error *err)

@@ -54,7 +54,7 @@ enum recording_event_type {
 
 struct recording_event {
     enum recording_event_type type;
-    uint64_t tid;     /* THREAD, THREAD_END, CALL, RESOURCE: kernel thread ID */
+    uint64_t tid;     /* THREAD, THREAD_END, CALL, RESOURCE, ANNOTATION, GPU_COUNTERS: kernel thread ID */
     uint64_t time_ns; /* THREAD, THREAD_END; 0: unknown */
     const char *name; /* THREAD: its name; INFO: the key; LOSS: the counter */
     const char *text; /* INFO: the value */
@@ -76,32 +76,12 @@ struct recording_writer;
 enum status recording_writer_create(const char *path, struct recording_writer **writer,
                                     struct error *err) MUST_CHECK;
 
-/* Each returns OK or the first failure: IO, NO_MEMORY, or INVALID for an event that cannot be stored, which
- * is counted and otherwise ignored. After IO or NO_MEMORY the writer only counts, and returns OK. */
-enum status recording_write_info(struct recording_writer *writer, const char *key,
-                                 const char *value) MUST_CHECK;
-enum status recording_write_thread(struct recording_writer *writer, const struct thread_info *thread,
-                                   uint64_t time_ns) MUST_CHECK;
-enum status recording_write_thread_end(struct recording_writer *writer, uint64_t tid,
-                                       uint64_t time_ns) MUST_CHECK;
-enum status recording_write_call(struct recording_writer *writer, uint64_t tid,
-                                 const struct call_record *call) MUST_CHECK;
-enum status recording_write_resource(struct recording_writer *writer, uint64_t tid,
-                                     const struct resource_record *resource) MUST_CHECK;
-/* A context, range or name record, with `time_ns` after its head. */
-enum status recording_write_annotation(struct recording_writer *writer, uint64_t tid, uint64_t time_ns,
-                                       const struct record_head *annotation) MUST_CHECK;
-enum status recording_write_gpu_counters(struct recording_writer *writer, uint64_t tid,
-                                         const struct gpu_counters_record *counters) MUST_CHECK;
-/* `correlation_id`: of the call that it belongs to. */
-enum status recording_write_code(struct recording_writer *writer, uint32_t correlation_id,
-                                 const struct code_record *code) MUST_CHECK;
-enum status recording_write_step(struct recording_writer *writer,
-                                 const struct step_boundary *step) MUST_CHECK;
-enum status recording_write_activity(struct recording_writer *writer,
-                                     const struct activity_record *activity) MUST_CHECK;
-enum status recording_write_loss(struct recording_writer *writer, const char *counter,
-                                 uint64_t count) MUST_CHECK;
+/* Returns OK or the first failure: IO, NO_MEMORY, or INVALID for an event that cannot be stored, which is
+ * counted and otherwise ignored. After IO or NO_MEMORY the writer only counts, and returns OK. */
+enum status recording_write(struct recording_writer *writer, const struct recording_event *event) MUST_CHECK;
+/* RECORDING_WRITE(writer, CALL, .tid = tid, .call = call) */
+#define RECORDING_WRITE(writer, event, ...)                                                                  \
+    recording_write(writer, &(struct recording_event){.type = RECORDING_##event, __VA_ARGS__})
 
 /* Writes a raw event of any type; for tests and later versions. */
 enum status recording_write_raw(struct recording_writer *writer, unsigned type, const void *payload,

@@ -20,12 +20,7 @@
  * tables. */
 #pragma once
 
-#include "model/cuda/activities.h"
-#include "model/cuda/calls.h"
-#include "model/gpu_counter_names.h"
-#include "model/record.h"
-
-#include <stdbool.h>
+#include <assert.h>
 #include <stdint.h>
 
 #define FORMAT_MAGIC                                                                                         \
@@ -47,63 +42,8 @@
 #define FORMAT_STRING_MAX        (32 * 1024)  /* longer strings are truncated */
 #define FORMAT_STRINGS_MAX       65536        /* interned; further strings are stored in full */
 #define FORMAT_STRINGS_BYTES_MAX (8 * 1024 * 1024)
-#define FORMAT_CBIDS_MAX         2048
-#define FORMAT_CBID_NODE_CLONED  20 /* a resource with one more number, which older readers skip */
-#define FORMAT_CBID_NODE_CREATED 13 /* the same if its code is known */
-#define FORMAT_ROLES             (ROLE_GRAPH_NODE + 1)
 
 static_assert(FORMAT_RAW_MAX >= 4 * FORMAT_STRING_MAX, "an event with a long name fits into a block");
-
-/* The fields of one kind's records in this file. */
-struct format_schema {
-    bool is_known;
-    uint64_t strings;                  /* bit f: field f is a string */
-    uint64_t bytes;                    /* bit f: field f is a fixed array */
-    uint64_t usable;                   /* reader: bit f: this build uses field f with the same type */
-    uint8_t role[FORMAT_ROLES];        /* field that repeats this member of the record, + 1; 0: none */
-    uint8_t size[ACTIVITY_FIELDS_MAX]; /* of fixed arrays */
-};
-
-/* The previous values that numbers are stored relative to. Writer and reader keep identical copies. */
-struct format_state {
-    uint64_t tid;
-    uint64_t time_ns;
-    uint32_t correlation_id;
-    struct resource_record resource;
-    struct format_schema schemas[ACTIVITY_KINDS_MAX];
-    struct activity_record *activities[ACTIVITY_KINDS_MAX]; /* the previous one, numbers only */
-    struct format_call *calls[2][FORMAT_CBIDS_MAX];         /* the previous one */
-};
-
-struct format_call {
-    uint32_t words;
-    uint32_t context_id;
-    uint64_t values[CALL_VALUES_MAX];
-};
-
-/* NULL: out of memory. Freed by format_state_deinit(). */
-struct activity_record *format_state_activity(struct format_state *state, uint16_t kind);
-/* NULL: out of memory. `domain` and `cbid` must be valid. */
-struct format_call *format_state_call(struct format_state *state, uint8_t domain, uint16_t cbid);
-void format_state_deinit(struct format_state *state);
-
-static inline bool format_call_is_valid(uint8_t domain, uint16_t cbid)
-{
-    return (domain == CALL_DRIVER || domain == CALL_RUNTIME) && cbid < FORMAT_CBIDS_MAX;
-}
-
-/* Annotations are stored as in memory, without head and time, in little-endian. */
-#define FORMAT_ANNOTATION_SKIPPED   16
-#define FORMAT_ANNOTATION_BYTES_MAX 2048
-
-/* Whether its frames lie within the record. */
-bool format_code_is_valid(const struct code_record *code);
-
-/* Whether the record has an annotation type and its parts lie within it. */
-bool format_annotation_is_valid(const struct record_head *annotation);
-
-/* The number in the record's member for this role (not ROLE_NAME). */
-uint64_t format_role_get(const struct activity_record *activity, enum activity_role role);
 
 static inline uint64_t format_zigzag(uint64_t difference)
 {

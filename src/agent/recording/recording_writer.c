@@ -4,18 +4,19 @@
 #include "base/files.h"
 #include "base/process/guarded_fd.h"
 #include "base/log/write_signals.h"
+#include "agent/recording/recording_events.h"
 #include "agent/recording/recording_format.h"
-#include "agent/recording/recording_strings.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
-#define VARINT_BYTES_MAX 10
+#define PAYLOAD_MAX (FORMAT_RAW_MAX - 2 * FORMAT_VARINT_BYTES_MAX)
 
 struct recording_writer {
     struct guarded_fd fd; /* the host may close it, and open its own file under the number */
@@ -27,15 +28,13 @@ struct recording_writer {
     uint64_t file_blocks;
     uint32_t block_events;
     size_t raw_bytes;
-    size_t payload_bytes;
     size_t stored_max;
     uint8_t *raw;     /* FORMAT_RAW_MAX */
     uint8_t *payload; /* FORMAT_RAW_MAX: the event in progress */
     uint8_t *stored;
     z_stream deflater;
     bool has_deflater;
-    struct strings strings;
-    struct format_state state;
+    struct recording_events parts;
 };
 
 static enum status fail(struct recording_writer *writer, enum status status, const char *what)
@@ -124,434 +123,73 @@ enum status recording_writer_flush(struct recording_writer *writer)
     return status;
 }
 
-static size_t varint_put(uint8_t *to, uint64_t value)
+/* Counts an event that cannot be stored, or that comes after a failure. */
+static enum status refuse(const struct recording_writer *writer)
 {
-    size_t n = 0;
-    for (; value >= 0x80; value >>= 7)
-        to[n++] = (uint8_t)(value | 0x80);
-    to[n++] = (uint8_t)value;
-    return n;
-}
-
-/* The payload buffer has room: callers have checked the event's maximum size. */
-static void put(struct recording_writer *writer, uint64_t value)
-{
-    writer->payload_bytes += varint_put(writer->payload + writer->payload_bytes, value);
-}
-
-static void put_difference(struct recording_writer *writer, uint64_t value, uint64_t before)
-{
-    put(writer, format_zigzag(value - before));
-}
-
-static void put_difference32(struct recording_writer *writer, uint32_t value, uint32_t before)
-{
-    put(writer, format_zigzag((uint64_t)(int32_t)(value - before)));
-}
-
-static void put_bytes(struct recording_writer *writer, const void *bytes, size_t count)
-{
-    memcpy(writer->payload + writer->payload_bytes, bytes, count);
-    writer->payload_bytes += count;
-}
-
-static size_t string_length(const char *text)
-{
-    return text ? strnlen(text, FORMAT_STRING_MAX) : 0;
-}
-
-static size_t string_bytes_max(const char *text)
-{
-    return 2 * VARINT_BYTES_MAX + string_length(text);
-}
-
-static void put_string(struct recording_writer *writer, const char *text)
-{
-    if (!text) {
-        put(writer, 1);
-        return;
-    }
-    size_t length = string_length(text);
-    uint32_t index;
-    if (recording_strings_find(&writer->strings, text, length, &index)) {
-        put(writer, (uint64_t)index + 2);
-        return;
-    }
-    put(writer, 0);
-    put(writer, length);
-    put_bytes(writer, text, length);
-    if (recording_strings_has_room(&writer->strings, length) &&
-        !recording_strings_add(&writer->strings, text, length))
-        (void)fail(writer, STATUS_NO_MEMORY, "cannot store a name");
-}
-
-/* Starts an event with a payload of at most `bytes_max` bytes. False: it cannot be stored, or the writer has
- * failed. */
-static bool event_begin(struct recording_writer *writer, size_t bytes_max)
-{
-    writer->payload_bytes = 0;
-    if (!writer->failed && bytes_max <= FORMAT_RAW_MAX - 2 * VARINT_BYTES_MAX)
-        return true;
     counter_add(COUNTER_lost_recording, 1);
-    return false;
-}
-
-/* The status to return after event_begin() returned false. */
-static enum status event_refused(const struct recording_writer *writer)
-{
     return writer->failed ? STATUS_OK : STATUS_INVALID;
 }
 
-static enum status event_end(struct recording_writer *writer, unsigned type)
+/* Adds the event whose payload has been made. */
+static enum status add(struct recording_writer *writer, uint64_t type, uint64_t bytes)
 {
-    size_t bytes = 2 * VARINT_BYTES_MAX + writer->payload_bytes;
+    struct recording_events *parts = &writer->parts;
     enum status status = writer->failed;
-    if (status == STATUS_OK && writer->raw_bytes + bytes > FORMAT_RAW_MAX)
+    if (status == STATUS_OK && writer->raw_bytes + 2 * FORMAT_VARINT_BYTES_MAX + bytes > FORMAT_RAW_MAX)
         status = recording_writer_flush(writer);
     if (status != STATUS_OK) {
         counter_add(COUNTER_lost_recording, 1);
         return status;
     }
-    uint8_t *to = writer->raw + writer->raw_bytes;
-    to += varint_put(to, type);
-    to += varint_put(to, writer->payload_bytes);
-    memcpy(to, writer->payload, writer->payload_bytes);
-    writer->raw_bytes = (size_t)(to - writer->raw) + writer->payload_bytes;
+    parts->at = writer->raw + writer->raw_bytes;
+    recording_events_head(parts, &type, &bytes);
+    memcpy(parts->at, writer->payload, bytes);
+    writer->raw_bytes = (size_t)(parts->at - writer->raw) + bytes;
     writer->block_events++;
     return STATUS_OK;
+}
+
+static enum status write_event(struct recording_writer *writer, struct recording_event event)
+{
+    struct recording_events *parts = &writer->parts;
+    parts->at = writer->payload;
+    parts->end = writer->payload + PAYLOAD_MAX;
+    recording_events_exchange(parts, &event);
+    if (parts->unallocated) {
+        char what[64];
+        snprintf(what, sizeof what, "cannot store %s", parts->unallocated);
+        (void)fail(writer, STATUS_NO_MEMORY, what);
+    }
+    return add(writer, event.type, (size_t)(parts->at - writer->payload));
+}
+
+/* One schema precedes the records of a kind. */
+static enum status write_schema(struct recording_writer *writer, const struct activity_record *activity)
+{
+    if (writer->failed || activity->kind >= ACTIVITY_KINDS_MAX ||
+        writer->parts.state.schemas[activity->kind].is_known)
+        return STATUS_OK;
+    return write_event(writer, (struct recording_event){.type = FORMAT_SCHEMA, .activity = activity});
+}
+
+enum status recording_write(struct recording_writer *writer, const struct recording_event *event)
+{
+    enum status status =
+        event->type == RECORDING_ACTIVITY ? write_schema(writer, event->activity) : STATUS_OK;
+    if (status != STATUS_OK)
+        return status;
+    if (writer->failed || !recording_events_can_store(&writer->parts, event, PAYLOAD_MAX))
+        return refuse(writer);
+    return write_event(writer, *event);
 }
 
 enum status recording_write_raw(struct recording_writer *writer, unsigned type, const void *payload,
                                 size_t bytes)
 {
-    if (!event_begin(writer, bytes))
-        return event_refused(writer);
-    put_bytes(writer, payload, bytes);
-    return event_end(writer, type);
-}
-
-enum status recording_write_info(struct recording_writer *writer, const char *key, const char *value)
-{
-    if (!event_begin(writer, string_bytes_max(key) + string_bytes_max(value)))
-        return event_refused(writer);
-    put_string(writer, key);
-    put_string(writer, value);
-    return event_end(writer, RECORDING_INFO);
-}
-
-enum status recording_write_loss(struct recording_writer *writer, const char *counter, uint64_t count)
-{
-    if (!event_begin(writer, string_bytes_max(counter) + VARINT_BYTES_MAX))
-        return event_refused(writer);
-    put_string(writer, counter);
-    put(writer, count);
-    return event_end(writer, RECORDING_LOSS);
-}
-
-enum status recording_write_thread(struct recording_writer *writer, const struct thread_info *thread,
-                                   uint64_t time_ns)
-{
-    char name[THREAD_NAME_BYTES];
-    memcpy(name, thread->name, sizeof name);
-    name[sizeof name - 1] = '\0';
-    if (!event_begin(writer, 2 * VARINT_BYTES_MAX + string_bytes_max(name)))
-        return event_refused(writer);
-    put(writer, thread->tid);
-    put(writer, time_ns);
-    put_string(writer, name);
-    return event_end(writer, RECORDING_THREAD);
-}
-
-enum status recording_write_thread_end(struct recording_writer *writer, uint64_t tid, uint64_t time_ns)
-{
-    if (!event_begin(writer, 2 * VARINT_BYTES_MAX))
-        return event_refused(writer);
-    put(writer, tid);
-    put(writer, time_ns);
-    return event_end(writer, RECORDING_THREAD_END);
-}
-
-/* Thread and time, common to calls and resources. */
-static void put_place(struct recording_writer *writer, uint64_t tid, uint64_t time_ns)
-{
-    struct format_state *state = &writer->state;
-    put_difference(writer, tid, state->tid);
-    put_difference(writer, time_ns, state->time_ns);
-    state->tid = tid;
-    state->time_ns = time_ns;
-}
-
-enum status recording_write_call(struct recording_writer *writer, uint64_t tid,
-                                 const struct call_record *call)
-{
-    size_t words = (call->head.bytes - sizeof *call) / sizeof(uint64_t);
-    bool is_valid = call->head.bytes >= sizeof *call && words <= CALL_VALUES_MAX &&
-                    format_call_is_valid(call->head.domain, call->head.cbid);
-    if (!event_begin(writer, is_valid ? (16 + words) * VARINT_BYTES_MAX : SIZE_MAX))
-        return event_refused(writer);
-    struct format_state *state = &writer->state;
-    struct format_call *before = format_state_call(state, call->head.domain, call->head.cbid);
-    if (!before) {
-        counter_add(COUNTER_lost_recording, 1);
-        return fail(writer, STATUS_NO_MEMORY, "cannot store a call");
-    }
-    put(writer, call->head.domain);
-    put(writer, call->head.cbid);
-    put_place(writer, tid, call->start_ns);
-    put_difference(writer, call->end_ns, call->start_ns);
-    put_difference32(writer, call->correlation_id, state->correlation_id);
-    put_difference32(writer, call->context_id, before->context_id);
-    put_difference32(writer, (uint32_t)call->result, 0);
-    put(writer, call->present);
-    put(writer, words);
-    for (size_t i = 0; i < words; i++)
-        put_difference(writer, call->values[i], i < before->words ? before->values[i] : 0);
-    state->time_ns = call->end_ns;
-    state->correlation_id = call->correlation_id;
-    before->context_id = call->context_id;
-    before->words = (uint32_t)words;
-    memcpy(before->values, call->values, words * sizeof(uint64_t));
-    return event_end(writer, RECORDING_CALL);
-}
-
-enum status recording_write_resource(struct recording_writer *writer, uint64_t tid,
-                                     const struct resource_record *resource)
-{
-    if (!event_begin(writer, 16 * VARINT_BYTES_MAX))
-        return event_refused(writer);
-    const struct resource_record *before = &writer->state.resource;
-    put(writer, resource->head.cbid);
-    put_place(writer, tid, resource->time_ns);
-    put_difference32(writer, resource->context_id, before->context_id);
-    put_difference32(writer, resource->device_id, before->device_id);
-    put_difference32(writer, resource->id, before->id);
-    put_difference32(writer, resource->bytes, before->bytes);
-    put_difference(writer, resource->handle, before->handle);
-    uint64_t original = before->original;
-    if (resource->head.cbid == FORMAT_CBID_NODE_CLONED) {
-        put_difference(writer, resource->original, original);
-        original = resource->original;
-    }
-    if (resource->head.cbid == FORMAT_CBID_NODE_CREATED && resource->code)
-        put(writer, resource->code);
-    writer->state.resource = *resource;
-    writer->state.resource.original = original;
-    return event_end(writer, RECORDING_RESOURCE);
-}
-
-enum status recording_write_annotation(struct recording_writer *writer, uint64_t tid, uint64_t time_ns,
-                                       const struct record_head *annotation)
-{
-    bool is_valid = format_annotation_is_valid(annotation);
-    if (!event_begin(writer, is_valid ? 8 * VARINT_BYTES_MAX + annotation->bytes : SIZE_MAX))
-        return event_refused(writer);
-    size_t bytes = annotation->bytes - FORMAT_ANNOTATION_SKIPPED;
-    put(writer, annotation->type);
-    put(writer, annotation->cbid);
-    put_place(writer, tid, time_ns);
-    put(writer, bytes);
-    put_bytes(writer, (const char *)annotation + FORMAT_ANNOTATION_SKIPPED, bytes);
-    return event_end(writer, RECORDING_ANNOTATION);
-}
-
-static void put_double(struct recording_writer *writer, double number)
-{
-    uint8_t value[8];
-    uint64_t bits;
-    memcpy(&bits, &number, sizeof bits);
-    format_put_u64(value, bits);
-    put_bytes(writer, (const char *)value, sizeof value);
-}
-
-/* All numbers in full, so that readers may skip the event without missing a difference. */
-enum status recording_write_gpu_counters(struct recording_writer *writer, uint64_t tid,
-                                         const struct gpu_counters_record *counters)
-{
-    bool is_valid = counters->count <= GPU_COUNTERS_MAX;
-    size_t bytes = (counters->count + 1) * sizeof *counters->values;
-    if (!event_begin(writer, is_valid ? 4 * VARINT_BYTES_MAX + bytes : SIZE_MAX))
-        return event_refused(writer);
-    put(writer, tid);
-    put(writer, counters->time_ns);
-    put(writer, counters->correlation_id);
-    put(writer, counters->count);
-    put_double(writer, counters->range_ns);
-    for (uint32_t i = 0; i < counters->count; i++)
-        put_double(writer, counters->values[i]);
-    return event_end(writer, RECORDING_GPU_COUNTERS);
-}
-
-/* All numbers in full, as above. The frames are stored as in memory, in little-endian. */
-enum status recording_write_code(struct recording_writer *writer, uint32_t correlation_id,
-                                 const struct code_record *code)
-{
-    size_t bytes = code->head.bytes - sizeof *code;
-    if (!event_begin(writer, format_code_is_valid(code) ? 5 * VARINT_BYTES_MAX + bytes : SIZE_MAX))
-        return event_refused(writer);
-    put(writer, correlation_id);
-    put(writer, code->id);
-    put(writer, code->frame_count);
-    put(writer, code->flags);
-    put(writer, bytes);
-    put_bytes(writer, code->frames, bytes);
-    return event_end(writer, RECORDING_CODE);
-}
-
-/* All numbers in full, as above. */
-enum status recording_write_step(struct recording_writer *writer, const struct step_boundary *step)
-{
-    if (!event_begin(writer, 5 * VARINT_BYTES_MAX))
-        return event_refused(writer);
-    put(writer, step->time);
-    put(writer, format_zigzag((uint64_t)step->number));
-    put(writer, step->kind);
-    put(writer, step->source);
-    put(writer, step->nonce);
-    return event_end(writer, RECORDING_STEP);
-}
-
-static void schema_init(struct format_schema *schema, uint16_t kind)
-{
-    const struct activity_info *info = &activity_table[kind];
-    *schema = (struct format_schema){.is_known = true};
-    for (unsigned f = 0; info->fields && f < info->field_count && f < ACTIVITY_FIELDS_MAX; f++) {
-        const struct activity_field *field = &info->fields[f];
-        if (field->type == FIELD_STRING)
-            schema->strings |= 1ull << f;
-        if (field->type == FIELD_BYTES && field->size > 0) {
-            schema->bytes |= 1ull << f;
-            schema->size[f] = field->size;
-        }
-        if (field->role != ROLE_NONE && (field->type == FIELD_STRING) == (field->role == ROLE_NAME))
-            schema->role[field->role] = (uint8_t)(f + 1);
-    }
-}
-
-static enum status write_schema(struct recording_writer *writer, uint16_t kind)
-{
-    struct format_schema *schema = &writer->state.schemas[kind];
-    if (schema->is_known || !event_begin(writer, (4 + FORMAT_ROLES + ACTIVITY_FIELDS_MAX) * VARINT_BYTES_MAX))
-        return STATUS_OK;
-    schema_init(schema, kind);
-    put(writer, kind);
-    put(writer, schema->strings);
-    put(writer, schema->bytes);
-    for (unsigned role = ROLE_NONE + 1; role < FORMAT_ROLES; role++)
-        put(writer, schema->role[role]);
-    for (unsigned f = 0; f < ACTIVITY_FIELDS_MAX; f++) {
-        if (schema->bytes >> f & 1)
-            put(writer, schema->size[f]);
-    }
-    return event_end(writer, FORMAT_SCHEMA);
-}
-
-static const char *field_string(const struct activity_record *activity, unsigned f)
-{
-    return (const char *)(uintptr_t)activity->values[f];
-}
-
-static bool strings_equal(const char *a, const char *b)
-{
-    return a == b || (a && b && strcmp(a, b) == 0);
-}
-
-/* Fields that repeat members of the record, and therefore need not be stored. */
-static uint64_t fields_implied(const struct format_schema *schema, const struct activity_record *activity)
-{
-    uint64_t fields = 0;
-    for (unsigned role = ROLE_NONE + 1; role < FORMAT_ROLES; role++) {
-        if (schema->role[role] == 0)
-            continue;
-        unsigned f = schema->role[role] - 1u;
-        if (!(activity->present >> f & 1))
-            continue;
-        bool is_same = role == ROLE_NAME ? strings_equal(field_string(activity, f), activity->name)
-                                         : activity->values[f] == format_role_get(activity, role);
-        if (!is_same)
-            return 0;
-        fields |= 1ull << f;
-    }
-    return fields;
-}
-
-static size_t activity_bytes_max(const struct format_schema *schema, const struct activity_record *activity)
-{
-    size_t bytes = 16 * VARINT_BYTES_MAX + string_bytes_max(activity->name);
-    for (unsigned f = 0; f < ACTIVITY_FIELDS_MAX; f++) {
-        if (!(activity->present >> f & 1))
-            continue;
-        if (schema->strings >> f & 1)
-            bytes += string_bytes_max(field_string(activity, f));
-        else
-            bytes += VARINT_BYTES_MAX + schema->size[f];
-    }
-    return bytes;
-}
-
-static void put_field(struct recording_writer *writer, const struct format_schema *schema,
-                      const struct activity_record *activity, const struct activity_record *before,
-                      unsigned f)
-{
-    static const uint8_t zeros[UINT8_MAX];
-    if (schema->strings >> f & 1) {
-        put_string(writer, field_string(activity, f));
-    } else if (schema->bytes >> f & 1) {
-        const void *bytes = (const void *)(uintptr_t)activity->values[f];
-        put_bytes(writer, bytes ? bytes : zeros, schema->size[f]);
-    } else {
-        put_difference(writer, activity->values[f], before->values[f]);
-    }
-}
-
-static void put_activity(struct recording_writer *writer, const struct format_schema *schema,
-                         const struct activity_record *activity, const struct activity_record *before)
-{
-    uint64_t implied = fields_implied(schema, activity);
-    put(writer, activity->kind);
-    put(writer, implied != 0);
-    put(writer, activity->present ^ before->present);
-    put_difference(writer, activity->start_ns, before->start_ns);
-    put_difference(writer, activity->end_ns, activity->start_ns);
-    put_difference(writer, activity->graph_node_id, before->graph_node_id);
-    put_difference32(writer, activity->graph_id, before->graph_id);
-    put_difference32(writer, activity->correlation_id, before->correlation_id);
-    put_difference32(writer, activity->device_id, before->device_id);
-    put_difference32(writer, activity->context_id, before->context_id);
-    put_difference32(writer, activity->stream_id, before->stream_id);
-    put_string(writer, activity->name);
-    for (unsigned f = 0; f < ACTIVITY_FIELDS_MAX; f++) {
-        if (activity->present >> f & 1 & ~(implied >> f))
-            put_field(writer, schema, activity, before, f);
-    }
-}
-
-/* As the reader has it: absent fields are zero. */
-static void keep_activity(struct activity_record *before, const struct activity_record *activity)
-{
-    *before = *activity;
-    for (unsigned f = 0; f < ACTIVITY_FIELDS_MAX; f++) {
-        if (!(activity->present >> f & 1))
-            before->values[f] = 0;
-    }
-}
-
-enum status recording_write_activity(struct recording_writer *writer, const struct activity_record *activity)
-{
-    bool is_valid = activity->kind < ACTIVITY_KINDS_MAX;
-    enum status status = is_valid ? write_schema(writer, activity->kind) : STATUS_OK;
-    if (status != STATUS_OK)
-        return status;
-    const struct format_schema *schema = &writer->state.schemas[is_valid ? activity->kind : 0];
-    if (!event_begin(writer, is_valid ? activity_bytes_max(schema, activity) : SIZE_MAX))
-        return event_refused(writer);
-    struct activity_record *before = format_state_activity(&writer->state, activity->kind);
-    if (!before) {
-        counter_add(COUNTER_lost_recording, 1);
-        return fail(writer, STATUS_NO_MEMORY, "cannot store a record");
-    }
-    put_activity(writer, schema, activity, before);
-    keep_activity(before, activity);
-    return event_end(writer, RECORDING_ACTIVITY);
+    if (writer->failed || bytes > PAYLOAD_MAX)
+        return refuse(writer);
+    memcpy(writer->payload, payload, bytes);
+    return add(writer, type, bytes);
 }
 
 uint64_t recording_writer_events(const struct recording_writer *writer)
@@ -564,8 +202,7 @@ static void writer_destroy(struct recording_writer *writer)
     guarded_fd_close(&writer->fd);
     if (writer->has_deflater)
         deflateEnd(&writer->deflater);
-    recording_strings_deinit(&writer->strings);
-    format_state_deinit(&writer->state);
+    recording_events_deinit(&writer->parts);
     free(writer->raw);
     free(writer->payload);
     free(writer->stored);

@@ -133,17 +133,18 @@ static void write_call(struct maker *maker, const struct host *host, enum call_d
         .result = host->correlation_id % 17 == 0 ? 1 : 0,
     };
     put_params(&call.record);
-    check(maker, recording_write_call(maker->writer, host->tid, &call.record));
+    check(maker, RECORDING_WRITE(maker->writer, CALL, .tid = host->tid, .call = &call.record));
 }
 
 static void write_said(struct maker *maker, const struct host *host, const struct record_head *said)
 {
-    check(maker, recording_write_annotation(maker->writer, host->tid, host->now_ns, said));
+    check(maker, RECORDING_WRITE(maker->writer, ANNOTATION, .tid = host->tid, .annotation = said));
 }
 
 static void write_context(struct maker *maker, const struct host *host, unsigned group)
 {
     struct context_record record = {.head = {.bytes = sizeof record, .type = RECORD_CONTEXT},
+                                    .time_ns = host->now_ns,
                                     .flags = group % 10 != 9 ? TRACE_FLAG_SAMPLED : 0};
     uint64_t number = __builtin_bswap64((host->tid - SAMPLE_TID) << 32 | group);
     if (group % 7 != 6) {
@@ -161,6 +162,7 @@ static void write_range(struct maker *maker, struct host *host, enum record_type
         struct range_record record;
         char bytes[128];
     } range = {.record = {.head = {.bytes = sizeof range, .type = (uint8_t)type},
+                          .time_ns = host->now_ns,
                           .id = host->tid << 32 | host->done / SAMPLE_GROUP | 1ull << 63,
                           .flags = RANGE_ON_THREAD,
                           .name_bytes = (uint16_t)strlen(name),
@@ -191,6 +193,7 @@ static void write_name(struct maker *maker, const struct host *host, enum named_
         struct name_record record;
         char bytes[64];
     } named = {.record = {.head = {.bytes = sizeof named, .type = RECORD_NAME, .cbid = (uint16_t)object},
+                          .time_ns = host->now_ns,
                           .handle = handle,
                           .name_bytes = (uint32_t)strlen(name)}};
     strcpy(named.record.name, name);
@@ -216,7 +219,8 @@ static void write_counters(struct maker *maker, const struct host *host, uint64_
          .correlation_id = host->correlation_id,
          .count = 3},
         {4096.0 * host->correlation_id, 50.5, host->correlation_id % 2 ? NAN : (double)host->correlation_id}};
-    check(maker, recording_write_gpu_counters(maker->writer, host->tid, &counters.record));
+    check(maker,
+          RECORDING_WRITE(maker->writer, GPU_COUNTERS, .tid = host->tid, .gpu_counters = &counters.record));
 }
 
 static void make_call(struct maker *maker, struct host *host)
@@ -291,7 +295,7 @@ static void write_activity(struct maker *maker, struct activity_record *record)
         record->values[f] = f == 0 ? record->kind : field_value(record, &info->fields[f]);
         record->present |= 1ull << f;
     }
-    check(maker, recording_write_activity(maker->writer, record));
+    check(maker, RECORDING_WRITE(maker->writer, ACTIVITY, .activity = record));
 }
 
 static void write_gpu_work(struct maker *maker, const struct host *host, unsigned call,
@@ -341,12 +345,14 @@ static void write_links(struct maker *maker, struct activity_record *device)
         device->present |= UINT64_C(1) << i;
         device->values[i] = (uint64_t)(uintptr_t)uuid;
     }
-    check(maker, recording_write_activity(maker->writer, device));
-    check(maker, recording_write_info(maker->writer, RECORDING_INFO_LINKS, SAMPLE_UUID " pcie=4x8"));
-    check(maker, recording_write_info(maker->writer, RECORDING_INFO_LINKS, "GPU-another pcie=1x1"));
-    check(maker, recording_write_info(maker->writer, RECORDING_INFO_LINKS,
-                                      SAMPLE_UUID " address=0000:1b:00.0 pcie=5x16 nvlink=2 version=4 "
-                                                  "rate=26562000000 ends=switch,switch"));
+    check(maker, RECORDING_WRITE(maker->writer, ACTIVITY, .activity = device));
+    check(maker, RECORDING_WRITE(maker->writer, INFO, .name = RECORDING_INFO_LINKS,
+                                 .text = SAMPLE_UUID " pcie=4x8"));
+    check(maker,
+          RECORDING_WRITE(maker->writer, INFO, .name = RECORDING_INFO_LINKS, .text = "GPU-another pcie=1x1"));
+    check(maker, RECORDING_WRITE(maker->writer, INFO, .name = RECORDING_INFO_LINKS,
+                                 .text = SAMPLE_UUID " address=0000:1b:00.0 pcie=5x16 nvlink=2 version=4 "
+                                                     "rate=26562000000 ends=switch,switch"));
 }
 
 static void write_beginning(struct maker *maker)
@@ -360,25 +366,26 @@ static void write_beginning(struct maker *maker)
         .handle = SAMPLE_CONTEXT,
     };
     static const char *const counters[] = {"dram.read", "l2.hit_rate", "reads=lts__t_sectors_op_read.sum"};
-    check(maker, recording_write_info(maker->writer, RECORDING_INFO_PROGRAM, "sample"));
+    check(maker, RECORDING_WRITE(maker->writer, INFO, .name = RECORDING_INFO_PROGRAM, .text = "sample"));
     for (size_t i = 0; maker->sample->has_counters && i < sizeof counters / sizeof *counters; i++)
-        check(maker, recording_write_info(maker->writer, RECORDING_INFO_GPU_COUNTER, counters[i]));
-    check(maker, recording_write_resource(maker->writer, 1000, &created));
+        check(maker,
+              RECORDING_WRITE(maker->writer, INFO, .name = RECORDING_INFO_GPU_COUNTER, .text = counters[i]));
+    check(maker, RECORDING_WRITE(maker->writer, RESOURCE, .tid = 1000, .resource = &created));
     created.head.cbid = CUPTI_RESOURCE_STREAM_CREATED;
     created.time_ns++;
     created.id = 13;
     created.handle = SAMPLE_STREAM;
-    check(maker, recording_write_resource(maker->writer, 1000, &created));
+    check(maker, RECORDING_WRITE(maker->writer, RESOURCE, .tid = 1000, .resource = &created));
     created.head.cbid = CUPTI_RESOURCE_MODULE_LOADED;
     created.time_ns++;
     created.id = 1;
     created.bytes = 4096;
-    check(maker, recording_write_resource(maker->writer, 1000, &created));
+    check(maker, RECORDING_WRITE(maker->writer, RESOURCE, .tid = 1000, .resource = &created));
     for (uint64_t i = 0; maker->sample->has_steps && i < SAMPLE_STEPS; i++) {
         struct step_boundary step = {.time = i ? SAMPLE_START_NS + i * SAMPLE_STEP_NS : 0,
                                      .number = (int64_t)i + 1,
                                      .nonce = i < 5 ? 0 : 77};
-        check(maker, recording_write_step(maker->writer, &step));
+        check(maker, RECORDING_WRITE(maker->writer, STEP, .step = &step));
     }
     if (maker->sample->has_links)
         write_links(maker, &device);
@@ -395,14 +402,16 @@ static void make_hosts(struct maker *maker)
         struct thread_info thread = {.tid = SAMPLE_TID + t};
         snprintf(thread.name, sizeof thread.name, "worker-%u", t % 64);
         hosts[t] = (struct host){thread.tid, SAMPLE_START_NS + 1000 + 20000 * t, first + t, 0};
-        check(maker, recording_write_thread(maker->writer, &thread, hosts[t].now_ns));
+        check(maker, RECORDING_WRITE(maker->writer, THREAD, .tid = thread.tid, .time_ns = hosts[t].now_ns,
+                                     .name = thread.name));
     }
     for (unsigned done = 0; done < maker->sample->calls; done += RUN_CALLS) {
         for (unsigned t = 0; t < maker->sample->threads; t++)
             make_run(maker, &hosts[t]);
     }
     for (unsigned t = 0; t < maker->sample->threads; t++)
-        check(maker, recording_write_thread_end(maker->writer, hosts[t].tid, hosts[t].now_ns));
+        check(maker,
+              RECORDING_WRITE(maker->writer, THREAD_END, .tid = hosts[t].tid, .time_ns = hosts[t].now_ns));
 }
 
 bool sample_write(const char *path, const struct sample *sample)

@@ -64,7 +64,8 @@ static union any_range range_of(struct maker *maker, enum record_type type, cons
 static void write_range(struct maker *maker, union any_range *range)
 {
     range->record.head.bytes = ((uint32_t)sizeof range->record + range->record.text_bytes + 7) & ~7u;
-    check(maker, recording_write_annotation(maker->writer, TID, maker->now_ns, &range->record.head));
+    range->record.time_ns = maker->now_ns;
+    check(maker, RECORDING_WRITE(maker->writer, ANNOTATION, .tid = TID, .annotation = &range->record.head));
 }
 
 static void push(struct maker *maker, const char *function, int64_t ordinal)
@@ -116,7 +117,7 @@ static void launch(struct maker *maker)
         .correlation_id = ++maker->correlation_id,
         .context_id = 1,
     };
-    check(maker, recording_write_call(maker->writer, TID, &call));
+    check(maker, RECORDING_WRITE(maker->writer, CALL, .tid = TID, .call = &call));
     maker->now_ns += 1000;
 }
 
@@ -130,7 +131,7 @@ static void run(struct maker *maker, uint32_t correlation_id, const char *kernel
                                      .context_id = 1,
                                      .stream_id = 13};
     set_fields_with_roles(&record);
-    check(maker, recording_write_activity(maker->writer, &record));
+    check(maker, RECORDING_WRITE(maker->writer, ACTIVITY, .activity = &record));
     maker->now_ns += SAMPLE_COLLECTIVE_NS;
 }
 
@@ -173,8 +174,9 @@ bool sample_write_collectives(const char *path)
         fprintf(stderr, "sample: %s\n", err.text);
         return false;
     }
-    check(&maker, recording_write_thread(maker.writer, &thread, SAMPLE_START_NS));
-    check(&maker, recording_write_resource(maker.writer, TID, &context));
+    check(&maker, RECORDING_WRITE(maker.writer, THREAD, .tid = thread.tid, .time_ns = SAMPLE_START_NS,
+                                  .name = thread.name));
+    check(&maker, RECORDING_WRITE(maker.writer, RESOURCE, .tid = TID, .resource = &context));
     for (int64_t step = 0; step < SAMPLE_COLLECTIVE_STEPS; step++)
         make_step(&maker, step);
     if (recording_writer_close(maker.writer, &err) != STATUS_OK || !maker.is_done) {

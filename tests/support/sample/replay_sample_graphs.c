@@ -44,7 +44,7 @@ static void write_call_within(struct maker *maker, uint64_t tid, const char *nam
                          .context_id = 1,
                          .present = 1}};
     call.words[sizeof(struct call_record) / 8] = exec;
-    maker->is_done &= recording_write_call(maker->writer, tid, &call.record) == STATUS_OK;
+    maker->is_done &= RECORDING_WRITE(maker->writer, CALL, .tid = tid, .call = &call.record) == STATUS_OK;
 }
 
 static void write_call(struct maker *maker, uint64_t tid, const char *name, uint64_t exec)
@@ -75,7 +75,7 @@ static void write_resource(struct maker *maker, uint64_t tid, uint16_t cbid, uin
                                      .nodes = nodes,
                                      .handle = handle,
                                      .original = original};
-    maker->is_done &= recording_write_resource(maker->writer, tid, &record) == STATUS_OK;
+    maker->is_done &= RECORDING_WRITE(maker->writer, RESOURCE, .tid = tid, .resource = &record) == STATUS_OK;
 }
 
 static void write_activity(struct maker *maker, uint16_t kind, uint64_t start_ns, uint64_t node)
@@ -90,7 +90,7 @@ static void write_activity(struct maker *maker, uint16_t kind, uint64_t start_ns
                                      .graph_id = GRAPH_ID,
                                      .graph_node_id = node};
     set_fields_with_roles(&record);
-    maker->is_done &= recording_write_activity(maker->writer, &record) == STATUS_OK;
+    maker->is_done &= RECORDING_WRITE(maker->writer, ACTIVITY, .activity = &record) == STATUS_OK;
 }
 
 static void write_execution(struct maker *maker, uint64_t launched_ns)
@@ -124,7 +124,8 @@ static void write_code(struct maker *maker, uint32_t line, const char *function,
     memcpy(code.record.frames + sizeof frame + 8, function, frame.name_bytes);
     code.record.head = (struct record_head){.bytes = (bytes + 7) / 8 * 8, .type = RECORD_CODE};
     uint32_t call = flags & CODE_IS_OF_NODES ? 0 : maker->correlation_id + 1;
-    maker->is_done &= recording_write_code(maker->writer, call, &code.record) == STATUS_OK;
+    maker->is_done &=
+        RECORDING_WRITE(maker->writer, CODE, .correlation_id = call, .code = &code.record) == STATUS_OK;
 }
 
 /* With code, the calls themselves have none, as if they were not sampled. */
@@ -197,7 +198,7 @@ static void capture_and_launch(struct maker *maker)
 
 static void write_info(struct maker *maker, const char *key, const char *value)
 {
-    maker->is_done &= recording_write_info(maker->writer, key, value) == STATUS_OK;
+    maker->is_done &= RECORDING_WRITE(maker->writer, INFO, .name = key, .text = value) == STATUS_OK;
 }
 
 static bool write_recording(const char *path, bool with_nodes, bool with_code, unsigned threads,
@@ -212,7 +213,8 @@ static bool write_recording(const char *path, bool with_nodes, bool with_code, u
     }
     for (uint64_t tid = 1000; tid < 1000 + threads; tid++) {
         struct thread_info thread = {.tid = tid, .name = "launcher"};
-        maker.is_done &= recording_write_thread(maker.writer, &thread, SAMPLE_START_NS) == STATUS_OK;
+        maker.is_done &= RECORDING_WRITE(maker.writer, THREAD, .tid = thread.tid, .time_ns = SAMPLE_START_NS,
+                                         .name = thread.name) == STATUS_OK;
     }
     if (with_code) {
         write_info(&maker, RECORDING_INFO_DETAIL, "graph-nodes");

@@ -44,7 +44,8 @@ static void introduce(struct recorder *recorder, const struct thread_info *threa
     if (known->tid == thread->tid && memcmp(known->name, thread->name, sizeof known->name) == 0)
         return;
     *known = *thread;
-    check(recorder, recording_write_thread(recorder->writer, thread, time_ns));
+    check(recorder, RECORDING_WRITE(recorder->writer, THREAD, .tid = thread->tid, .time_ns = time_ns,
+                                    .name = thread->name));
 }
 
 static void on_call(void *context, const struct thread_info *thread, const struct call_record *call)
@@ -52,9 +53,10 @@ static void on_call(void *context, const struct thread_info *thread, const struc
     struct recorder *recorder = context;
     introduce(recorder, thread, call->start_ns);
     if (recorder->code.record.head.bytes)
-        check(recorder, recording_write_code(recorder->writer, call->correlation_id, &recorder->code.record));
+        check(recorder, RECORDING_WRITE(recorder->writer, CODE, .correlation_id = call->correlation_id,
+                                        .code = &recorder->code.record));
     recorder->code.record.head.bytes = 0;
-    check(recorder, recording_write_call(recorder->writer, thread->tid, call));
+    check(recorder, RECORDING_WRITE(recorder->writer, CALL, .tid = thread->tid, .call = call));
 }
 
 static void on_resource(void *context, const struct thread_info *thread,
@@ -62,14 +64,15 @@ static void on_resource(void *context, const struct thread_info *thread,
 {
     struct recorder *recorder = context;
     introduce(recorder, thread, resource->time_ns);
-    check(recorder, recording_write_resource(recorder->writer, thread->tid, resource));
+    check(recorder, RECORDING_WRITE(recorder->writer, RESOURCE, .tid = thread->tid, .resource = resource));
 }
 
 static void say(struct recorder *recorder, const struct thread_info *thread, uint64_t time_ns,
                 const struct record_head *annotation)
 {
     introduce(recorder, thread, time_ns);
-    check(recorder, recording_write_annotation(recorder->writer, thread->tid, time_ns, annotation));
+    check(recorder,
+          RECORDING_WRITE(recorder->writer, ANNOTATION, .tid = thread->tid, .annotation = annotation));
 }
 
 static void on_context(void *context, const struct thread_info *thread, const struct context_record *attached)
@@ -96,7 +99,8 @@ static void on_gpu_counters(void *context, const struct thread_info *thread,
     for (uint32_t i = 0; i < counters->count; i++)
         has_values |= isfinite(counters->values[i]) != 0;
     if (has_values)
-        check(recorder, recording_write_gpu_counters(recorder->writer, thread->tid, counters));
+        check(recorder,
+              RECORDING_WRITE(recorder->writer, GPU_COUNTERS, .tid = thread->tid, .gpu_counters = counters));
 }
 
 static bool on_code(void *context, const struct code_record *code)
@@ -106,7 +110,7 @@ static bool on_code(void *context, const struct code_record *code)
     if (!code)
         return false;
     if (code->flags & CODE_IS_OF_NODES)
-        check(recorder, recording_write_code(recorder->writer, 0, code));
+        check(recorder, RECORDING_WRITE(recorder->writer, CODE, .code = code));
     else
         memcpy(&recorder->code, code, code->head.bytes);
     return true;
@@ -115,13 +119,13 @@ static bool on_code(void *context, const struct code_record *code)
 static void on_step(void *context, const struct step_boundary *boundary)
 {
     struct recorder *recorder = context;
-    check(recorder, recording_write_step(recorder->writer, boundary));
+    check(recorder, RECORDING_WRITE(recorder->writer, STEP, .step = boundary));
 }
 
 static void on_activity(void *context, const struct activity_record *activity)
 {
     struct recorder *recorder = context;
-    check(recorder, recording_write_activity(recorder->writer, activity));
+    check(recorder, RECORDING_WRITE(recorder->writer, ACTIVITY, .activity = activity));
 }
 
 /* Creates the file if the path is free: processes of one command must not share a file. */
@@ -167,7 +171,7 @@ struct capture_sink recorder_sink(struct recorder *recorder)
 
 static void write_info(struct recorder *recorder, const char *key, const char *value)
 {
-    check(recorder, recording_write_info(recorder->writer, key, value));
+    check(recorder, RECORDING_WRITE(recorder->writer, INFO, .name = key, .text = value));
 }
 
 void recorder_describe(struct recorder *recorder, const struct capture_info *info, const char *program,
@@ -238,7 +242,8 @@ uint64_t recorder_close(struct recorder *recorder)
     struct error err;
     for (enum counter i = 0; i < COUNTER_COUNT; i++)
         if (counter_is_loss(i) && counter_get(i))
-            check(recorder, recording_write_loss(recorder->writer, counter_name(i), counter_get(i)));
+            check(recorder,
+                  RECORDING_WRITE(recorder->writer, LOSS, .name = counter_name(i), .count = counter_get(i)));
     check(recorder, recording_writer_flush(recorder->writer));
     uint64_t events = recording_writer_events(recorder->writer);
     if (recording_writer_close(recorder->writer, &err) != STATUS_OK)

@@ -287,20 +287,23 @@ static void test_every_event_comes_back_as_it_was(void **unused)
     uint64_t tid;
     random_state = 88172645463325252ull;
     struct recording_writer *writer = create();
-    assert_int_equal(recording_write_info(writer, "program", "vector_add"), STATUS_OK);
+    assert_int_equal(RECORDING_WRITE(writer, INFO, .name = "program", .text = "vector_add"), STATUS_OK);
     struct thread_info thread = {.tid = 77, .name = "worker-1"};
-    assert_int_equal(recording_write_thread(writer, &thread, 1234567), STATUS_OK);
+    assert_int_equal(
+        RECORDING_WRITE(writer, THREAD, .tid = thread.tid, .time_ns = 1234567, .name = thread.name),
+        STATUS_OK);
     for (int i = 0; i < EVENTS; i++) {
         enum recording_event_type type = random_record(&record, &tid);
         if (type == RECORDING_CALL)
-            assert_int_equal(recording_write_call(writer, tid, &record.call), STATUS_OK);
+            assert_int_equal(RECORDING_WRITE(writer, CALL, .tid = tid, .call = &record.call), STATUS_OK);
         else if (type == RECORDING_RESOURCE)
-            assert_int_equal(recording_write_resource(writer, tid, &record.resource), STATUS_OK);
+            assert_int_equal(RECORDING_WRITE(writer, RESOURCE, .tid = tid, .resource = &record.resource),
+                             STATUS_OK);
         else
-            assert_int_equal(recording_write_activity(writer, &record.activity), STATUS_OK);
+            assert_int_equal(RECORDING_WRITE(writer, ACTIVITY, .activity = &record.activity), STATUS_OK);
     }
-    assert_int_equal(recording_write_thread_end(writer, 77, 7654321), STATUS_OK);
-    assert_int_equal(recording_write_loss(writer, "lost_ring_full", 42), STATUS_OK);
+    assert_int_equal(RECORDING_WRITE(writer, THREAD_END, .tid = 77, .time_ns = 7654321), STATUS_OK);
+    assert_int_equal(RECORDING_WRITE(writer, LOSS, .name = "lost_ring_full", .count = 42), STATUS_OK);
     close_writer(writer);
 
     random_state = 88172645463325252ull;
@@ -364,7 +367,7 @@ static void test_a_checkpoint_completes_the_file_and_more_may_follow(void **unus
         assert_int_equal(recording_writer_checkpoint(writer), STATUS_OK);
         assert_int_equal(recording_writer_checkpoint(writer), STATUS_OK);
         assert_int_equal(count_events(), count);
-        assert_int_equal(recording_write_loss(writer, "lost_ring_full", count), STATUS_OK);
+        assert_int_equal(RECORDING_WRITE(writer, LOSS, .name = "lost_ring_full", .count = count), STATUS_OK);
     }
     close_writer(writer);
     assert_int_equal(count_events(), 4);
@@ -398,10 +401,10 @@ static void test_long_and_many_strings_survive(void **unused)
     struct recording_writer *writer = create();
     for (int i = 0; i < COUNT; i++) {
         snprintf(name, sizeof name, "kernel %d", i);
-        assert_int_equal(recording_write_info(writer, name, "same"), STATUS_OK);
+        assert_int_equal(RECORDING_WRITE(writer, INFO, .name = name, .text = "same"), STATUS_OK);
     }
-    assert_int_equal(recording_write_info(writer, "long", longest), STATUS_OK);
-    assert_int_equal(recording_write_info(writer, "kernel 69999", "kernel 3"), STATUS_OK);
+    assert_int_equal(RECORDING_WRITE(writer, INFO, .name = "long", .text = longest), STATUS_OK);
+    assert_int_equal(RECORDING_WRITE(writer, INFO, .name = "kernel 69999", .text = "kernel 3"), STATUS_OK);
     close_writer(writer);
     struct recording *recording = open_file();
     struct recording_event event;
@@ -430,9 +433,11 @@ static void test_counts_come_back_to_the_bit(void **unused)
     const double values[] = {0.1, -1e300, NAN};
     memcpy(counts.record.values, values, sizeof values);
     struct recording_writer *writer = create();
-    assert_int_equal(recording_write_gpu_counters(writer, 77, &counts.record), STATUS_OK);
+    assert_int_equal(RECORDING_WRITE(writer, GPU_COUNTERS, .tid = 77, .gpu_counters = &counts.record),
+                     STATUS_OK);
     counts.record.count = GPU_COUNTERS_MAX + 1;
-    assert_int_equal(recording_write_gpu_counters(writer, 77, &counts.record), STATUS_INVALID);
+    assert_int_equal(RECORDING_WRITE(writer, GPU_COUNTERS, .tid = 77, .gpu_counters = &counts.record),
+                     STATUS_INVALID);
     close_writer(writer);
     struct recording *recording = open_file();
     struct recording_event event;
@@ -462,20 +467,25 @@ static void test_code_comes_back(void **unused)
     memcpy(code.record.frames, &frame, sizeof frame);
     memcpy(code.record.frames + sizeof frame, "train.pystep", 12);
     struct recording_writer *writer = create();
-    assert_int_equal(recording_write_code(writer, UINT32_MAX, &code.record), STATUS_OK);
+    assert_int_equal(RECORDING_WRITE(writer, CODE, .correlation_id = UINT32_MAX, .code = &code.record),
+                     STATUS_OK);
     code.record.frame_count = 2; /* of which the second one is not there */
-    assert_int_equal(recording_write_code(writer, 1, &code.record), STATUS_INVALID);
+    assert_int_equal(RECORDING_WRITE(writer, CODE, .correlation_id = 1, .code = &code.record),
+                     STATUS_INVALID);
     code.record.frame_count = 1;
     code.record.flags |= CODE_IS_NATIVE;
-    assert_int_equal(recording_write_code(writer, 1, &code.record), STATUS_INVALID);
+    assert_int_equal(RECORDING_WRITE(writer, CODE, .correlation_id = 1, .code = &code.record),
+                     STATUS_INVALID);
     code.record.flags = CODE_IS_DESCRIBED | CODE_HAS_CALLER;
-    assert_int_equal(recording_write_code(writer, 1, &code.record), STATUS_INVALID);
+    assert_int_equal(RECORDING_WRITE(writer, CODE, .correlation_id = 1, .code = &code.record),
+                     STATUS_INVALID);
     code.record.frame_count = CODE_FRAMES_MAX + 1;
     code.record.flags = 0;
-    assert_int_equal(recording_write_code(writer, 1, &code.record), STATUS_INVALID);
+    assert_int_equal(RECORDING_WRITE(writer, CODE, .correlation_id = 1, .code = &code.record),
+                     STATUS_INVALID);
     code.record.frame_count = 1;
     code.record.head.bytes = sizeof code.record; /* known */
-    assert_int_equal(recording_write_code(writer, 2, &code.record), STATUS_OK);
+    assert_int_equal(RECORDING_WRITE(writer, CODE, .correlation_id = 2, .code = &code.record), STATUS_OK);
     close_writer(writer);
     struct recording *recording = open_file();
     struct recording_event event;
@@ -556,7 +566,7 @@ static void test_steps_come_back(void **unused)
          .source = STEP_BY_NVTX}};
     struct recording_writer *writer = create();
     for (size_t i = 0; i < 3; i++)
-        assert_int_equal(recording_write_step(writer, &steps[i]), STATUS_OK);
+        assert_int_equal(RECORDING_WRITE(writer, STEP, .step = &steps[i]), STATUS_OK);
     close_writer(writer);
     struct recording *recording = open_file();
     struct recording_event event;
@@ -583,7 +593,7 @@ static void test_unknown_steps_are_skipped(void **unused)
     assert_int_equal(recording_write_raw(writer, RECORDING_STEP, kind, sizeof kind), STATUS_OK);
     assert_int_equal(recording_write_raw(writer, RECORDING_STEP, source, sizeof source), STATUS_OK);
     assert_int_equal(recording_write_raw(writer, RECORDING_STEP, large_kind, sizeof large_kind), STATUS_OK);
-    assert_int_equal(recording_write_step(writer, &known), STATUS_OK);
+    assert_int_equal(RECORDING_WRITE(writer, STEP, .step = &known), STATUS_OK);
     assert_int_equal(recording_write_raw(writer, RECORDING_STEP, cut, sizeof cut), STATUS_OK);
     close_writer(writer);
     struct recording *recording = open_file();
@@ -600,7 +610,7 @@ static void test_unknown_events_are_skipped(void **unused)
     struct recording_writer *writer = create();
     for (unsigned type = RECORDING_CODE + 1; type < 1000; type += 7)
         assert_int_equal(recording_write_raw(writer, type, payload, type % sizeof payload), STATUS_OK);
-    assert_int_equal(recording_write_info(writer, "after", "them"), STATUS_OK);
+    assert_int_equal(RECORDING_WRITE(writer, INFO, .name = "after", .text = "them"), STATUS_OK);
     assert_int_equal(recording_write_raw(writer, 1 << 30, payload, 0), STATUS_OK);
     close_writer(writer);
     struct recording *recording = open_file();
@@ -631,11 +641,11 @@ static void test_an_event_that_is_too_large_is_refused_and_counted(void **unused
     uint64_t lost = counter_get(COUNTER_lost_recording);
     assert_int_equal(recording_write_raw(writer, 100, huge, sizeof huge), STATUS_INVALID);
     struct call_record call = {.head = {.bytes = sizeof call, .domain = 9}};
-    assert_int_equal(recording_write_call(writer, 1, &call), STATUS_INVALID);
+    assert_int_equal(RECORDING_WRITE(writer, CALL, .tid = 1, .call = &call), STATUS_INVALID);
     struct activity_record activity = {.kind = ACTIVITY_KINDS_MAX};
-    assert_int_equal(recording_write_activity(writer, &activity), STATUS_INVALID);
+    assert_int_equal(RECORDING_WRITE(writer, ACTIVITY, .activity = &activity), STATUS_INVALID);
     assert_int_equal(counter_get(COUNTER_lost_recording), lost + 3);
-    assert_int_equal(recording_write_info(writer, "still", "works"), STATUS_OK);
+    assert_int_equal(RECORDING_WRITE(writer, INFO, .name = "still", .text = "works"), STATUS_OK);
     close_writer(writer);
     struct recording *recording = open_file();
     struct recording_event event;
@@ -651,7 +661,7 @@ static void test_parameters_that_this_build_does_not_know_are_left_out(void **un
     } record = {
         .call = {.head = {sizeof record, RECORD_CALL, CALL_RUNTIME, 2000}, .start_ns = 5, .present = 7}};
     struct recording_writer *writer = create();
-    assert_int_equal(recording_write_call(writer, 1, &record.call), STATUS_OK);
+    assert_int_equal(RECORDING_WRITE(writer, CALL, .tid = 1, .call = &record.call), STATUS_OK);
     close_writer(writer);
     struct recording *recording = open_file();
     struct recording_event event;
@@ -686,9 +696,9 @@ static void test_a_failure_later_is_returned_once(void **unused)
     assert_int_equal(recording_writer_create(path, &writer, &err), STATUS_OK);
     close(reader);
     uint64_t lost = counter_get(COUNTER_lost_recording);
-    assert_int_equal(recording_write_info(writer, "a", "b"), STATUS_OK);
+    assert_int_equal(RECORDING_WRITE(writer, INFO, .name = "a", .text = "b"), STATUS_OK);
     assert_int_equal(recording_writer_flush(writer), STATUS_IO);
-    assert_int_equal(recording_write_info(writer, "a", "b"), STATUS_OK);
+    assert_int_equal(RECORDING_WRITE(writer, INFO, .name = "a", .text = "b"), STATUS_OK);
     assert_int_equal(recording_writer_flush(writer), STATUS_OK);
     assert_int_equal(counter_get(COUNTER_lost_recording), lost + 2);
     assert_int_equal(recording_writer_close(writer, &err), STATUS_IO);
@@ -707,9 +717,9 @@ static uint8_t *small_recording(size_t *bytes)
         enum recording_event_type type = random_record(&record, &tid);
         enum status status = STATUS_OK;
         if (type == RECORDING_CALL)
-            status = recording_write_call(writer, tid, &record.call);
+            status = RECORDING_WRITE(writer, CALL, .tid = tid, .call = &record.call);
         else if (type == RECORDING_ACTIVITY)
-            status = recording_write_activity(writer, &record.activity);
+            status = RECORDING_WRITE(writer, ACTIVITY, .activity = &record.activity);
         assert_int_equal(status, STATUS_OK);
         if (i % 10 == 9)
             assert_int_equal(recording_writer_flush(writer), STATUS_OK);
@@ -883,7 +893,7 @@ static void test_a_recording_is_compact(void **unused)
         record.call.correlation_id = i;
         record.values[0] = 0x7f0000001000 + 0x100 * (random_next() % 20);
         record.values[1] = 1 + random_next() % 200;
-        assert_int_equal(recording_write_call(writer, 4242, &record.call), STATUS_OK);
+        assert_int_equal(RECORDING_WRITE(writer, CALL, .tid = 4242, .call = &record.call), STATUS_OK);
         kernel.start_ns = now + random_next() % 500;
         kernel.end_ns = kernel.start_ns + 1000 + random_next() % 9000;
         kernel.correlation_id = i;
@@ -892,7 +902,7 @@ static void test_a_recording_is_compact(void **unused)
             uint8_t role = activity_table[ACTIVITY_KERNEL].fields[f].role;
             kernel.values[f] = role ? role_value(&kernel, role) : 0;
         }
-        assert_int_equal(recording_write_activity(writer, &kernel), STATUS_OK);
+        assert_int_equal(RECORDING_WRITE(writer, ACTIVITY, .activity = &kernel), STATUS_OK);
     }
     close_writer(writer);
     assert_int_equal(stat(path, &info), 0);
