@@ -19,14 +19,12 @@ enum cupti_result {
     CUPTI_PARAMETER_SIZE_NOT_SUFFICIENT = 10,
     CUPTI_NOT_IMPLEMENTED = 11,
     CUPTI_MAX_LIMIT_REACHED = 12,
-    CUPTI_NOT_READY = 13,
     CUPTI_NOT_COMPATIBLE = 14,
     CUPTI_NOT_INITIALIZED = 15,
     CUPTI_INVALID_METRIC_NAME = 17,
     CUPTI_QUEUE_EMPTY = 18,
     CUPTI_INVALID_STREAM = 20,
     CUPTI_INVALID_KIND = 21,
-    CUPTI_DISABLED = 23,
     CUPTI_HARDWARE_BUSY = 26,
     CUPTI_NOT_SUPPORTED = 27,
     CUPTI_VIRTUALIZED_DEVICE_NOT_SUPPORTED = 33,
@@ -42,8 +40,6 @@ enum cupti_domain {
     CUPTI_DOMAIN_DRIVER = 1,
     CUPTI_DOMAIN_RUNTIME = 2,
     CUPTI_DOMAIN_RESOURCE = 3,
-    CUPTI_DOMAIN_SYNCHRONIZE = 4,
-    CUPTI_DOMAIN_NVTX = 5,
     CUPTI_DOMAIN_STATE = 6,
     CUPTI_DOMAIN_COUNT
 };
@@ -55,25 +51,17 @@ enum cupti_resource_cbid {
     CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING = 2,
     CUPTI_RESOURCE_STREAM_CREATED = 3,
     CUPTI_RESOURCE_STREAM_DESTROY_STARTING = 4,
-    CUPTI_RESOURCE_INIT_FINISHED = 5,
     CUPTI_RESOURCE_MODULE_LOADED = 6,
     CUPTI_RESOURCE_MODULE_UNLOAD_STARTING = 7,
     CUPTI_RESOURCE_MODULE_PROFILED = 8,
     CUPTI_RESOURCE_GRAPH_CREATED = 9,
-    CUPTI_RESOURCE_GRAPH_DESTROY_STARTING = 10,
     CUPTI_RESOURCE_GRAPH_CLONED = 11,
-    CUPTI_RESOURCE_GRAPHNODE_CREATE_STARTING = 12,
     CUPTI_RESOURCE_GRAPHNODE_CREATED = 13,
-    CUPTI_RESOURCE_GRAPHNODE_DESTROY_STARTING = 14,
-    CUPTI_RESOURCE_GRAPHNODE_DEPENDENCY_CREATED = 15,
-    CUPTI_RESOURCE_GRAPHNODE_DEPENDENCY_DESTROY_STARTING = 16,
-    CUPTI_RESOURCE_GRAPHEXEC_CREATE_STARTING = 17,
     CUPTI_RESOURCE_GRAPHEXEC_CREATED = 18,
-    CUPTI_RESOURCE_GRAPHEXEC_DESTROY_STARTING = 19,
     CUPTI_RESOURCE_GRAPHNODE_CLONED = 20
 };
 
-enum cupti_state_cbid { CUPTI_STATE_FATAL_ERROR = 1, CUPTI_STATE_ERROR = 2, CUPTI_STATE_WARNING = 3 };
+enum cupti_state_cbid { CUPTI_STATE_FATAL_ERROR = 1, CUPTI_STATE_ERROR = 2 };
 
 /* With the type of each value. */
 enum cupti_attr {
@@ -98,7 +86,7 @@ enum cupti_attr {
     CUPTI_ATTR_TIMESTAMP_CALLBACK = 22                   /* cupti_timestamp_fn * */
 };
 
-enum cupti_thread_id_type { CUPTI_THREAD_ID_DEFAULT = 0, CUPTI_THREAD_ID_SYSTEM = 1 };
+#define CUPTI_THREAD_ID_SYSTEM 1u
 
 #define CUPTI_FLUSH_DEFAULT 0u
 #define CUPTI_FLUSH_FORCED  1u
@@ -113,7 +101,6 @@ enum cupti_thread_id_type { CUPTI_THREAD_ID_DEFAULT = 0, CUPTI_THREAD_ID_SYSTEM 
 #define CUPTI_VERSION_KEEPS_NAMES    130500u /* the names that kernel records point to outlive their modules */
 #define CUPTI_VERSION_SUBSCRIBER_API 130300u /* user-defined records and all *_v2 functions below */
 
-#define CUPTI_SUBSCRIBER_NAME_BYTES     53
 #define CUPTI_OLD_SUBSCRIBER_NAME_BYTES 64
 #define CUPTI_RECORD_ALIGNMENT          8
 
@@ -158,17 +145,6 @@ struct cupti_graph_data {
     uint32_t nodeType;
     void *dependency;
     void *graphExec;
-};
-
-struct cupti_synchronize_data {
-    cuda_context_handle context;
-    cuda_stream_handle stream;
-};
-
-struct cupti_nvtx_data {
-    const char *functionName;
-    const void *functionParams;
-    const void *functionReturnValue;
 };
 
 struct cupti_state_data {
