@@ -40,23 +40,6 @@ static enum status open_driver(struct driver *driver, struct error *err)
     return STATUS_OK;
 }
 
-static enum status list_chip(const struct doctor_counters *ask, cuda_context_handle context,
-                             struct doctor_chip *chip, struct error *err)
-{
-    enum profiler_type type = ask->of_samples ? PROFILER_SAMPLES : PROFILER_RANGES;
-    enum status status = profiler_learn_chip(context, type, chip->chip, err);
-    if (status != STATUS_OK)
-        return status;
-    ask->on_chip(ask->context, chip);
-    if (ask->metrics->count == 0)
-        return profiler_list(context, type, ask->on_metric, ask->context, err);
-    size_t passes = 0;
-    status = profiler_plan(context, type, ask->metrics, &passes, err);
-    if (status == STATUS_OK)
-        ask->on_plan(ask->context, passes);
-    return status;
-}
-
 static enum status list_device(const struct driver *driver, const struct doctor_counters *ask, int device,
                                struct error *err)
 {
@@ -68,7 +51,7 @@ static enum status list_device(const struct driver *driver, const struct doctor_
         return error_set(err, STATUS_UNAVAILABLE, "cannot create a context on GPU %d (CUDA result %d)",
                          device, result);
     driver->cuCtxSetCurrent(context);
-    enum status status = list_chip(ask, context, &chip, err);
+    enum status status = profiler_describe(context, ask, &chip, err);
     driver->cuDevicePrimaryCtxRelease(device);
     return status;
 }

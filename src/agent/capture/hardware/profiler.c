@@ -346,8 +346,8 @@ static void join_rollups(const struct profiler *profiler, struct doctor_metric *
             (size_t)snprintf(text + length, size - length, "%s%s", i ? " " : "", params.ppSubMetrics[i]);
 }
 
-static void see_metric(const struct profiler *profiler, const char *name, uint32_t type, profiler_see_fn *see,
-                       void *seer)
+static void see_metric(const struct profiler *profiler, const char *name, uint32_t type,
+                       const struct doctor_counters *ask)
 {
     char rollups[2048];
     PROFILER_PARAMS(params, profiler_metric_properties, metricType, .pHostObject = profiler->host.handle,
@@ -359,42 +359,46 @@ static void see_metric(const struct profiler *profiler, const char *name, uint32
         metric.unit = params.pDimUnit ? params.pDimUnit : "";
     }
     join_rollups(profiler, &metric, type, rollups, sizeof rollups);
-    see(seer, &metric);
+    ask->on_metric(ask->context, &metric);
 }
 
-enum status profiler_learn_chip(cuda_context_handle context, enum profiler_type type, char *chip,
+static enum status list_metrics(const struct profiler *profiler, const struct doctor_counters *ask,
                                 struct error *err)
 {
-    struct profiler profiler = {0};
-    enum status status = profiler_host_open_context(&profiler.host, type, context, err);
-    snprintf(chip, PROFILER_CHIP_BYTES, "%s", profiler.host.chip);
-    profiler_host_close(&profiler.host);
-    return status;
-}
-
-enum status profiler_plan(cuda_context_handle context, enum profiler_type type,
-                          const struct pattern_list *metrics, size_t *passes, struct error *err)
-{
-    struct profiler profiler = {0};
-    enum status status = profiler_host_open_context(&profiler.host, type, context, err);
-    if (status == STATUS_OK)
-        status = type == PROFILER_SAMPLES ? profiler_host_plan_samples(&profiler.host, metrics, passes, err)
-                                          : plan(&profiler, metrics, passes, err);
-    profiler_host_close(&profiler.host);
-    return status;
-}
-
-enum status profiler_list(cuda_context_handle context, enum profiler_type type, profiler_see_fn *see,
-                          void *seer, struct error *err)
-{
-    struct profiler profiler = {0};
-    enum status status = profiler_host_open_context(&profiler.host, type, context, err);
+    enum status status = STATUS_OK;
     for (uint32_t kind = 0; kind < PROFILER_METRIC_TYPES && status == STATUS_OK; kind++) {
-        PROFILER_PARAMS(params, profiler_base_metrics, numMetrics, .pHostObject = profiler.host.handle,
+        PROFILER_PARAMS(params, profiler_base_metrics, numMetrics, .pHostObject = profiler->host.handle,
                         .metricType = kind);
         status = PROFILER_CALL(cuptiProfilerHostGetBaseMetrics, params, "list the chip's metrics", err);
         for (size_t i = 0; i < params.numMetrics && status == STATUS_OK; i++)
-            see_metric(&profiler, params.ppMetricNames[i], kind, see, seer);
+            see_metric(profiler, params.ppMetricNames[i], kind, ask);
+    }
+    return status;
+}
+
+static enum status tell_passes(struct profiler *profiler, const struct doctor_counters *ask,
+                               struct error *err)
+{
+    size_t passes = 0;
+    enum status status = ask->of_samples
+                             ? profiler_host_plan_samples(&profiler->host, ask->metrics, &passes, err)
+                             : plan(profiler, ask->metrics, &passes, err);
+    if (status == STATUS_OK)
+        ask->on_plan(ask->context, passes);
+    return status;
+}
+
+enum status profiler_describe(cuda_context_handle context, const struct doctor_counters *ask,
+                              struct doctor_chip *chip, struct error *err)
+{
+    struct profiler profiler = {0};
+    enum profiler_type type = ask->of_samples ? PROFILER_SAMPLES : PROFILER_RANGES;
+    enum status status = profiler_host_open_context(&profiler.host, type, context, err);
+    if (status == STATUS_OK) {
+        snprintf(chip->chip, sizeof chip->chip, "%s", profiler.host.chip);
+        ask->on_chip(ask->context, chip);
+        status =
+            ask->metrics->count == 0 ? list_metrics(&profiler, ask, err) : tell_passes(&profiler, ask, err);
     }
     profiler_host_close(&profiler.host);
     return status;

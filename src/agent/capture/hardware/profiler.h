@@ -68,18 +68,7 @@ enum status profiler_end(struct profiler *profiler, double *values, size_t *coun
 
 size_t profiler_metric_count(const struct profiler *profiler);
 
-/* The functions below list the metrics of a chip, for the command line. */
-
-typedef void profiler_see_fn(void *context, const struct doctor_metric *metric);
-
-/* Writes the name of the context's chip to `chip`, which has room for PROFILER_CHIP_BYTES. */
-enum status profiler_learn_chip(cuda_context_handle context, enum profiler_type type, char *chip,
-                                struct error *err) MUST_CHECK;
-
-/* Visits all metrics of the context's device. Strings are valid only in `see`. */
-enum status profiler_list(cuda_context_handle context, enum profiler_type type, profiler_see_fn *see,
-                          void *seer, struct error *err) MUST_CHECK;
-
-/* Sets `*passes` to the number of passes that these metrics need. INVALID: the chip lacks one. */
-enum status profiler_plan(cuda_context_handle context, enum profiler_type type,
-                          const struct pattern_list *metrics, size_t *passes, struct error *err) MUST_CHECK;
+/* For the command line: names the context's chip in `chip`, and lists its metrics or the number of passes
+ * that those of `ask` need. INVALID: the chip lacks one. */
+enum status profiler_describe(cuda_context_handle context, const struct doctor_counters *ask,
+                              struct doctor_chip *chip, struct error *err) MUST_CHECK;
