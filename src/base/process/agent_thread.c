@@ -1,12 +1,12 @@
 #include "base/process/agent_thread.h"
 
+#include "base/clock.h"
 #include "base/process/cpu_time.h"
 
 #include <errno.h>
 #include <locale.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +60,15 @@ int agent_thread_start(pthread_t *thread, size_t stack_bytes, void *(*run)(void 
     if (failed)
         free(beginning);
     return failed;
+}
+
+bool agent_thread_end(pthread_t thread, uint64_t wait_ns)
+{
+    struct timespec deadline = clock_timespec(clock_read_ns(CLOCK_REALTIME) + wait_ns);
+    if (pthread_timedjoin_np(thread, NULL, &deadline) == 0)
+        return true;
+    pthread_detach(thread);
+    return false;
 }
 
 void agent_thread_init_cond(pthread_cond_t *cond)

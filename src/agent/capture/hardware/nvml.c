@@ -99,7 +99,7 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     pthread_t thread;
-    bool has_thread, is_ending, has_ended, has_answer, has_links;
+    bool has_thread, is_ending, has_answer, has_links;
     struct question asked, answer;
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -320,10 +320,6 @@ static void *run(void *unused)
             answer(&question);
         }
     }
-    pthread_mutex_lock(&state.lock);
-    state.has_ended = true;
-    pthread_cond_broadcast(&state.changed);
-    pthread_mutex_unlock(&state.lock);
     return unused;
 }
 
@@ -380,21 +376,12 @@ uint32_t nvml_take_links(struct device_links *devices)
 
 void nvml_end(void)
 {
-    struct timespec until = clock_timespec(clock_read_ns(CLOCK_REALTIME) + END_NS);
     pthread_mutex_lock(&state.lock);
     state.is_ending = true;
     pthread_cond_broadcast(&state.changed);
-    bool in_time = true;
-    while (state.has_thread && !state.has_ended && in_time)
-        in_time = pthread_cond_timedwait(&state.changed, &state.lock, &until) == 0;
-    bool has_ended = state.has_ended;
     bool had_thread = state.has_thread;
     state.has_thread = false;
     pthread_mutex_unlock(&state.lock);
-    if (!had_thread)
-        return;
-    if (has_ended)
-        pthread_join(state.thread, NULL);
-    else
-        pthread_detach(state.thread);
+    if (had_thread)
+        (void)agent_thread_end(state.thread, END_NS);
 }

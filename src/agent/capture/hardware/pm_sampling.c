@@ -46,7 +46,7 @@ static struct {
     bool has_cond;
     pthread_t thread;
     _Atomic bool is_wanted; /* also read without the lock */
-    bool has_thread, is_traced, is_ending, is_exit, has_ended, is_stuck;
+    bool has_thread, is_traced, is_ending, is_exit, is_stuck;
     uint8_t devices[DEVICES_MAX]; /* enum device_state */
     struct sum sums[DEVICES_MAX][GPU_COUNTERS_MAX];
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -119,16 +119,6 @@ static void give_up(uint32_t i, const char *why)
     pthread_mutex_lock(&state.lock);
     state.devices[i] = DEVICE_FAILED;
     pthread_mutex_unlock(&state.lock);
-}
-
-static void wait_for_end_locked(void)
-{
-    struct timespec deadline = clock_timespec(clock_monotonic_ns() + END_NS);
-    int result = 0;
-    pthread_cond_broadcast(&state.changed);
-    while (state.has_thread && !state.has_ended && !state.is_stuck && result != ETIMEDOUT)
-        result = pthread_cond_timedwait(&state.changed, &state.lock, &deadline);
-    state.is_stuck = state.is_stuck || (state.has_thread && !state.has_ended);
 }
 
 /* Registers the agent's exit handler again. CUPTI's libraries make static objects during the first opening,
@@ -229,8 +219,6 @@ static void *run(void *unused)
         if (step != STEP_END)
             wait_locked();
     }
-    state.has_ended = true;
-    pthread_cond_broadcast(&state.changed);
     pthread_mutex_unlock(&state.lock);
     return unused;
 }
@@ -241,7 +229,7 @@ static void begin_thread_locked(void)
     bool has_used = memchr(state.devices, DEVICE_USED, sizeof state.devices) != NULL;
     if (!state.is_wanted || state.is_stuck || state.has_thread || !has_used)
         return;
-    state.has_ended = state.is_ending = state.is_exit = false;
+    state.is_ending = state.is_exit = false;
     state.has_thread = agent_thread_start(&state.thread, STACK_BYTES, run, NULL) == 0;
     if (!state.has_thread)
         log_warn("hardware counters are not sampled: cannot start a thread");
@@ -324,17 +312,12 @@ void pm_sampling_stop(bool is_exit)
     state.is_exit = is_exit;
     state.is_wanted = false;
     bool had_thread = state.has_thread;
-    wait_for_end_locked();
-    bool has_ended = state.has_ended;
     state.has_thread = false;
+    pthread_cond_broadcast(&state.changed);
     pthread_mutex_unlock(&state.lock);
-    if (!had_thread)
+    if (!had_thread || agent_thread_end(state.thread, END_NS))
         return;
-    if (has_ended) {
-        pthread_join(state.thread, NULL);
-        return;
-    }
-    pthread_detach(state.thread);
+    state.is_stuck = true;
     if (!is_exit)
         log_warn("sampling of hardware counters stopped: its thread is blocked in CUPTI");
 }
