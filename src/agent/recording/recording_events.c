@@ -465,38 +465,24 @@ static bool strings_equal(const char *a, const char *b)
     return a == b || (a && b && strcmp(a, b) == 0);
 }
 
-/* Fields that repeat members of the record, and therefore need not be stored if all of them do. */
-static uint64_t fields_implied(const struct format_schema *schema, uint64_t present)
+/* The fields that repeat members of the record, and therefore are not stored. For the writer none if one of
+ * them differs; for the reader they are set. */
+static uint64_t implied_fields(const struct recording_events *events, const struct format_schema *schema,
+                               struct activity_record *activity)
 {
     uint64_t fields = 0;
     for (unsigned role = ROLE_NONE + 1; role < FORMAT_ROLES; role++) {
-        if (schema->role[role])
-            fields |= 1ull << (schema->role[role] - 1);
-    }
-    return fields & present;
-}
-
-static bool repeats_members(const struct format_schema *schema, const struct activity_record *activity)
-{
-    uint64_t implied = fields_implied(schema, activity->present);
-    for (unsigned role = ROLE_NONE + 1; role < FORMAT_ROLES; role++) {
         unsigned f = schema->role[role] - 1u;
-        if (schema->role[role] == 0 || !(implied >> f & 1))
+        if (schema->role[role] == 0 || !(activity->present >> f & 1))
             continue;
-        if (role == ROLE_NAME ? !strings_equal(field_string(activity, f), activity->name)
-                              : activity->values[f] != member(activity, role))
-            return false;
-    }
-    return implied != 0;
-}
-
-static void set_implied(const struct format_schema *schema, struct activity_record *activity)
-{
-    for (unsigned role = ROLE_NONE + 1; role < FORMAT_ROLES; role++) {
-        unsigned f = schema->role[role] - 1u;
-        if (schema->role[role] && activity->present >> f & 1)
+        if (events->is_reading)
             activity->values[f] = member(activity, role);
+        else if (role == ROLE_NAME ? !strings_equal(field_string(activity, f), activity->name)
+                                   : activity->values[f] != member(activity, role))
+            return 0;
+        fields |= 1ull << f;
     }
+    return fields;
 }
 
 static void exchange_field(struct recording_events *events, const struct format_schema *schema,
@@ -553,12 +539,13 @@ static void exchange_activity(struct recording_events *events, struct recording_
 {
     struct activity_record *activity = record_of(events, event->activity);
     const struct format_schema *schemas = events->state.schemas;
-    uint64_t repeats = events->is_reading ? 0 : repeats_members(&schemas[activity->kind], activity);
+    uint64_t implied = events->is_reading ? 0 : implied_fields(events, &schemas[activity->kind], activity);
+    uint64_t has_implied = implied != 0;
     event->activity = activity;
     if (events->is_reading)
         memset(activity->values, 0, sizeof activity->values);
     NUMBER(events, activity->kind);
-    number(events, &repeats);
+    number(events, &has_implied);
     struct activity_record *before = previous_activity(events, activity->kind);
     if (!before) {
         events->is_bad = true;
@@ -566,13 +553,12 @@ static void exchange_activity(struct recording_events *events, struct recording_
     }
     const struct format_schema *schema = &schemas[activity->kind];
     exchange_members(events, activity, before);
-    uint64_t implied = repeats & 1 ? fields_implied(schema, activity->present) : 0;
+    if (events->is_reading && has_implied & 1)
+        implied = implied_fields(events, schema, activity);
     for (unsigned f = 0; f < ACTIVITY_FIELDS_MAX && !events->is_bad; f++) {
         if (activity->present >> f & 1 & ~(implied >> f))
             exchange_field(events, schema, activity, before, f);
     }
-    if (events->is_reading && implied)
-        set_implied(schema, activity);
     *before = *activity;
     for (unsigned f = 0; f < ACTIVITY_FIELDS_MAX; f++) {
         if (!(activity->present >> f & 1))
