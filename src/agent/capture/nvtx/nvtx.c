@@ -300,21 +300,6 @@ static void on_DomainMarkEx(domain_handle domain, event_attributes given)
     range_mark(&event.text);
 }
 
-static void on_MarkEx(event_attributes given)
-{
-    on_DomainMarkEx(NULL, given);
-}
-
-static void on_MarkA(const char *message)
-{
-    on_DomainMarkEx(NULL, ASCII(message));
-}
-
-static void on_MarkW(const wchar_t *message)
-{
-    on_DomainMarkEx(NULL, WIDE(message));
-}
-
 static uint64_t on_DomainRangeStartEx(domain_handle domain, event_attributes given)
 {
     struct event event;
@@ -322,21 +307,6 @@ static uint64_t on_DomainRangeStartEx(domain_handle domain, event_attributes giv
         return 0;
     read_event(&event, domain, given);
     return range_start(&event.text);
-}
-
-static uint64_t on_RangeStartEx(event_attributes given)
-{
-    return on_DomainRangeStartEx(NULL, given);
-}
-
-static uint64_t on_RangeStartA(const char *message)
-{
-    return on_DomainRangeStartEx(NULL, ASCII(message));
-}
-
-static uint64_t on_RangeStartW(const wchar_t *message)
-{
-    return on_DomainRangeStartEx(NULL, WIDE(message));
 }
 
 /* Ends a range, also after NVTX was disabled. */
@@ -360,20 +330,23 @@ static int on_DomainRangePushEx(domain_handle domain, event_attributes given)
     return push(&event);
 }
 
-static int on_RangePushEx(event_attributes given)
-{
-    return on_DomainRangePushEx(NULL, given);
-}
-
-static int on_RangePushA(const char *message)
-{
-    return on_DomainRangePushEx(NULL, ASCII(message));
-}
-
-static int on_RangePushW(const wchar_t *message)
-{
-    return on_DomainRangePushEx(NULL, WIDE(message));
-}
+/* The functions without a domain, for attributes or only a message. */
+#define WITHOUT_DOMAIN(type, call)                                                                           \
+    static type on_##call##Ex(event_attributes given)                                                        \
+    {                                                                                                        \
+        return on_Domain##call##Ex(NULL, given);                                                             \
+    }                                                                                                        \
+    static type on_##call##A(const char *message)                                                            \
+    {                                                                                                        \
+        return on_Domain##call##Ex(NULL, ASCII(message));                                                    \
+    }                                                                                                        \
+    static type on_##call##W(const wchar_t *message)                                                         \
+    {                                                                                                        \
+        return on_Domain##call##Ex(NULL, WIDE(message));                                                     \
+    }
+WITHOUT_DOMAIN(void, Mark)
+WITHOUT_DOMAIN(uint64_t, RangeStart)
+WITHOUT_DOMAIN(int, RangePush)
 
 static int on_DomainRangePop(domain_handle domain)
 {
