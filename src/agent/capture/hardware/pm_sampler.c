@@ -20,7 +20,7 @@ struct pm_sampler {
 
 static enum status open_host(struct pm_sampler *sampler, struct error *err)
 {
-    return profiler_host_open_device(&sampler->host, sampler->device, err);
+    return profiler_host_open(&sampler->host, PROFILER_SAMPLES, NULL, sampler->device, err);
 }
 
 static enum status choose_metrics(struct pm_sampler *sampler, struct error *err)

@@ -174,7 +174,7 @@ enum status profiler_open(cuda_context_handle context, const struct pattern_list
     if (!profiler)
         return error_set(err, STATUS_NO_MEMORY, "cannot allocate memory for hardware counters");
     profiler->scope = scope;
-    enum status status = profiler_host_open_context(&profiler->host, PROFILER_RANGES, context, err);
+    enum status status = profiler_host_open(&profiler->host, PROFILER_RANGES, context, 0, err);
     if (status == STATUS_OK)
         status = choose_metrics(profiler, metrics, err);
     if (status == STATUS_OK)
@@ -393,7 +393,7 @@ enum status profiler_describe(cuda_context_handle context, const struct doctor_c
 {
     struct profiler profiler = {0};
     enum profiler_type type = ask->of_samples ? PROFILER_SAMPLES : PROFILER_RANGES;
-    enum status status = profiler_host_open_context(&profiler.host, type, context, err);
+    enum status status = profiler_host_open(&profiler.host, type, context, 0, err);
     if (status == STATUS_OK) {
         snprintf(chip->chip, sizeof chip->chip, "%s", profiler.host.chip);
         ask->on_chip(ask->context, chip);

@@ -205,39 +205,27 @@ static void close_metrics(profiler_host_handle handle)
         profiler_calls.cuptiProfilerHostDeinitialize(&params);
 }
 
-static enum status open_host(struct profiler_host *host, cuda_context_handle context, uint32_t device,
-                             struct error *err)
+enum status profiler_host_open(struct profiler_host *host, enum profiler_type type,
+                               cuda_context_handle context, uint32_t device, struct error *err)
 {
-    if (host->type == PROFILER_SAMPLES && !profiler_calls.cuptiPmSamplingCounterDataGetSampleInfo)
-        return error_set(err, STATUS_UNSUPPORTED,
-                         "%s does not support sampling; name a CUPTI of CUDA 12.6 or later in "
-                         "distribution.cuspan.cupti.library",
-                         profiler_calls.cupti->path);
-    enum status status = check_device(host->type, device, err);
+    host->type = type;
+    enum status status = initialize(err);
+    if (status == STATUS_OK && context)
+        status = profiler_host_explain(profiler_calls.cupti->cuptiGetDeviceId(context, &device),
+                                       "query the context's GPU", err);
+    if (status == STATUS_OK && type == PROFILER_SAMPLES &&
+        !profiler_calls.cuptiPmSamplingCounterDataGetSampleInfo)
+        status = error_set(err, STATUS_UNSUPPORTED,
+                           "%s does not support sampling; name a CUPTI of CUDA 12.6 or later in "
+                           "distribution.cuspan.cupti.library",
+                           profiler_calls.cupti->path);
+    if (status == STATUS_OK)
+        status = check_device(type, device, err);
     if (status == STATUS_OK)
         status = learn_chip(host, device, err);
     if (status == STATUS_OK)
         status = learn_availability(host, context, device, err);
     return status == STATUS_OK ? open_metrics(host, &host->handle, err) : status;
-}
-
-enum status profiler_host_open_context(struct profiler_host *host, enum profiler_type type,
-                                       cuda_context_handle context, struct error *err)
-{
-    uint32_t device = 0;
-    host->type = type;
-    enum status status = initialize(err);
-    if (status == STATUS_OK)
-        status = profiler_host_explain(profiler_calls.cupti->cuptiGetDeviceId(context, &device),
-                                       "query the context's GPU", err);
-    return status == STATUS_OK ? open_host(host, context, device, err) : status;
-}
-
-enum status profiler_host_open_device(struct profiler_host *host, uint32_t device, struct error *err)
-{
-    host->type = PROFILER_SAMPLES;
-    enum status status = initialize(err);
-    return status == STATUS_OK ? open_host(host, NULL, device, err) : status;
 }
 
 void profiler_host_close(struct profiler_host *host)

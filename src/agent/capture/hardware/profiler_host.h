@@ -58,13 +58,11 @@ enum status profiler_host_explain(uint32_t result, const char *doing, struct err
 enum status profiler_host_make_image(struct profiler_image *image, size_t size, const char *what,
                                      struct error *err) MUST_CHECK;
 
-/* Create a host with the chip's metrics for this type of counting, from the CUDA context's device or a device
- * number (samples need no context). UNSUPPORTED: CUPTI lacks this type. UNAVAILABLE: the device has no
- * counters now. Close it in any case. */
-enum status profiler_host_open_context(struct profiler_host *host, enum profiler_type type,
-                                       cuda_context_handle context, struct error *err) MUST_CHECK;
-enum status profiler_host_open_device(struct profiler_host *host, uint32_t device,
-                                      struct error *err) MUST_CHECK;
+/* Creates a host with the chip's metrics for this type of counting. `context` NULL: of the device with this
+ * number (samples need no context), else of the CUDA context's device. UNSUPPORTED: CUPTI lacks this type.
+ * UNAVAILABLE: the device has no counters now. Close it in any case. */
+enum status profiler_host_open(struct profiler_host *host, enum profiler_type type,
+                               cuda_context_handle context, uint32_t device, struct error *err) MUST_CHECK;
 void profiler_host_close(struct profiler_host *host);
 
 /* Resolves the settings' metrics to the chip's names. INVALID: the chip lacks one, or they exceed
