@@ -24,7 +24,7 @@ struct recording {
     uint64_t events;
     uint32_t block_events; /* not yet returned */
     enum status ended;     /* OK: more to read */
-    struct error ended_error;
+    struct error error;
     uint8_t *stored;
     uint8_t *raw;
     uint8_t *at; /* the next event in raw */
@@ -32,43 +32,31 @@ struct recording {
     struct recording_events parts;
 };
 
-static enum status end_with(struct recording *recording, enum status status, struct error *err)
+static enum status corrupt(struct recording *recording, uint64_t offset, const char *what)
 {
-    recording->ended = status;
-    if (status != STATUS_END)
-        error_set(err, status, "%s", recording->ended_error.text);
-    return status;
+    return error_set(&recording->error, STATUS_CORRUPT,
+                     "%s: corrupt at offset %" PRIu64 ": %s; record it again", recording->path, offset, what);
 }
 
-static enum status corrupt(struct recording *recording, uint64_t offset, const char *what, struct error *err)
+static enum status truncated(struct recording *recording)
 {
-    error_set(&recording->ended_error, STATUS_CORRUPT,
-              "%s: corrupt at offset %" PRIu64 ": %s; record it again", recording->path, offset, what);
-    return end_with(recording, STATUS_CORRUPT, err);
-}
-
-static enum status truncated(struct recording *recording, struct error *err)
-{
-    error_set(&recording->ended_error, STATUS_CORRUPT,
-              "%s: truncated at offset %" PRIu64 ": it ends after %" PRIu64
-              " events, without the end mark written at process exit; record it again",
-              recording->path, recording->offset, recording->events);
-    return end_with(recording, STATUS_CORRUPT, err);
+    return error_set(&recording->error, STATUS_CORRUPT,
+                     "%s: truncated at offset %" PRIu64 ": it ends after %" PRIu64
+                     " events, without the end mark written at process exit; record it again",
+                     recording->path, recording->offset, recording->events);
 }
 
 /* OK with all `count` bytes, END at the end of the file, IO. */
-static enum status read_all(struct recording *recording, uint8_t *to, size_t count, struct error *err)
+static enum status read_all(struct recording *recording, uint8_t *to, size_t count)
 {
     size_t got = 0;
     while (got < count) {
         ssize_t n = read(recording->fd, to + got, count - got);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0) {
-            error_set(&recording->ended_error, STATUS_IO, "%s: cannot read at offset %" PRIu64 ": %s",
-                      recording->path, recording->offset + got, strerror(errno));
-            return end_with(recording, STATUS_IO, err);
-        }
+        if (n < 0)
+            return error_set(&recording->error, STATUS_IO, "%s: cannot read at offset %" PRIu64 ": %s",
+                             recording->path, recording->offset + got, strerror(errno));
         if (n == 0) {
             recording->offset += got;
             return STATUS_END;
@@ -79,61 +67,60 @@ static enum status read_all(struct recording *recording, uint8_t *to, size_t cou
     return STATUS_OK;
 }
 
-static enum status read_end(struct recording *recording, const uint8_t *data, struct error *err)
+static enum status read_end(struct recording *recording, const uint8_t *data)
 {
     uint8_t more;
     if (format_get_u64(data) != recording->events || format_get_u64(data + 8) != recording->blocks)
-        return corrupt(recording, recording->block_offset, "the event counts in the end mark are wrong", err);
+        return corrupt(recording, recording->block_offset, "the event counts in the end mark are wrong");
     uint64_t offset = recording->offset;
-    enum status status = read_all(recording, &more, 1, err);
+    enum status status = read_all(recording, &more, 1);
     if (status == STATUS_OK)
-        return corrupt(recording, offset, "data after the end mark", err);
-    return status == STATUS_END ? end_with(recording, STATUS_END, err) : status;
+        return corrupt(recording, offset, "data after the end mark");
+    return status;
 }
 
-static enum status unpack(struct recording *recording, uint32_t raw, uint32_t stored, struct error *err)
+static enum status unpack(struct recording *recording, uint32_t raw, uint32_t stored)
 {
     uLongf bytes = FORMAT_RAW_MAX;
     if (uncompress(recording->raw, &bytes, recording->stored + FORMAT_BLOCK_BYTES, stored) != Z_OK ||
         bytes != raw)
-        return corrupt(recording, recording->block_offset, "a block cannot be decompressed", err);
+        return corrupt(recording, recording->block_offset, "a block cannot be decompressed");
     recording->at = recording->raw;
     recording->raw_end = recording->raw + bytes;
     return STATUS_OK;
 }
 
 /* Reads the next block into raw; END after the end mark. */
-static enum status read_block(struct recording *recording, struct error *err)
+static enum status read_block(struct recording *recording)
 {
     uint8_t *head = recording->stored;
     recording->block_offset = recording->offset;
-    enum status status = read_all(recording, head, FORMAT_BLOCK_BYTES, err);
+    enum status status = read_all(recording, head, FORMAT_BLOCK_BYTES);
     if (status != STATUS_OK)
-        return status == STATUS_END ? truncated(recording, err) : status;
+        return status == STATUS_END ? truncated(recording) : status;
     uint32_t mark = format_get_u32(head), raw = format_get_u32(head + 4), stored = format_get_u32(head + 8);
     bool is_end = mark == FORMAT_MARK_END && raw == FORMAT_END_BYTES && stored == FORMAT_END_BYTES;
     bool is_block = mark == FORMAT_MARK_BLOCK && raw > 0 && raw <= FORMAT_RAW_MAX && stored <= STORED_MAX;
     if (!is_end && !is_block)
-        return corrupt(recording, recording->block_offset, "no block starts here", err);
-    status = read_all(recording, head + FORMAT_BLOCK_BYTES, stored, err);
+        return corrupt(recording, recording->block_offset, "no block starts here");
+    status = read_all(recording, head + FORMAT_BLOCK_BYTES, stored);
     if (status != STATUS_OK)
-        return status == STATUS_END ? truncated(recording, err) : status;
+        return status == STATUS_END ? truncated(recording) : status;
     uLong crc = crc32(crc32(0, NULL, 0), head, 16);
     if (crc32(crc, head + FORMAT_BLOCK_BYTES, stored) != format_get_u32(head + 16)) {
         char what[64];
         snprintf(what, sizeof what, "checksum of block %" PRIu64 " differs", recording->blocks);
-        return corrupt(recording, recording->block_offset, what, err);
+        return corrupt(recording, recording->block_offset, what);
     }
     if (is_end)
-        return read_end(recording, head + FORMAT_BLOCK_BYTES, err);
+        return read_end(recording, head + FORMAT_BLOCK_BYTES);
     recording->blocks++;
     recording->block_events = format_get_u32(head + 12);
-    return unpack(recording, raw, stored, err);
+    return unpack(recording, raw, stored);
 }
 
 /* Reads one event from the block. */
-static enum status next_in_block(struct recording *recording, struct recording_event *event, bool *is_event,
-                                 struct error *err)
+static enum status next_in_block(struct recording *recording, struct recording_event *event, bool *is_event)
 {
     struct recording_events *parts = &recording->parts;
     uint64_t type = 0, bytes = 0;
@@ -141,7 +128,7 @@ static enum status next_in_block(struct recording *recording, struct recording_e
     parts->end = recording->raw_end;
     recording_events_head(parts, &type, &bytes);
     if (parts->is_bad || bytes > (uint64_t)(parts->end - parts->at) || recording->block_events == 0)
-        return corrupt(recording, recording->block_offset, "the events of a block exceed it", err);
+        return corrupt(recording, recording->block_offset, "the events of a block exceed it");
     recording->at = parts->end = parts->at + bytes;
     recording->block_events--;
     recording->events++;
@@ -151,58 +138,58 @@ static enum status next_in_block(struct recording *recording, struct recording_e
         char what[64];
         snprintf(what, sizeof what, "event %" PRIu64 " of type %" PRIu64 " cannot be read", recording->events,
                  type);
-        return corrupt(recording, recording->block_offset, what, err);
+        return corrupt(recording, recording->block_offset, what);
     }
     return STATUS_OK;
 }
 
 enum status recording_next(struct recording *recording, struct recording_event *event, struct error *err)
 {
-    if (recording->ended != STATUS_OK)
-        return end_with(recording, recording->ended, err);
     bool is_event = false;
-    enum status status = STATUS_OK;
+    enum status status = recording->ended;
     while (status == STATUS_OK && !is_event) {
         if (recording->at < recording->raw_end)
-            status = next_in_block(recording, event, &is_event, err);
+            status = next_in_block(recording, event, &is_event);
         else if (recording->block_events != 0)
-            status =
-                corrupt(recording, recording->block_offset, "a block has fewer events than announced", err);
+            status = corrupt(recording, recording->block_offset, "a block has fewer events than announced");
         else
-            status = read_block(recording, err);
+            status = read_block(recording);
     }
+    recording->ended = status;
+    if (status != STATUS_OK && status != STATUS_END)
+        error_set(err, status, "%s", recording->error.text);
     return status;
 }
 
-static enum status check_header(struct recording *recording, struct error *err)
+static enum status check_header(struct recording *recording)
 {
     uint8_t header[FORMAT_HEADER_BYTES];
-    enum status status = read_all(recording, header, sizeof header, err);
+    enum status status = read_all(recording, header, sizeof header);
     if (status == STATUS_IO)
         return status;
     if (recording->offset < FORMAT_MAGIC_BYTES || memcmp(header, FORMAT_MAGIC, FORMAT_MAGIC_BYTES) != 0)
-        return error_set(err, STATUS_CORRUPT, "%s: not a cuspan recording (wrong magic at offset 0)",
-                         recording->path);
+        return error_set(&recording->error, STATUS_CORRUPT,
+                         "%s: not a cuspan recording (wrong magic at offset 0)", recording->path);
     if (status != STATUS_OK)
-        return truncated(recording, err);
+        return truncated(recording);
     unsigned major = format_get_u16(header + 8), minor = format_get_u16(header + 10);
     if (major != FORMAT_MAJOR)
-        return error_set(err, STATUS_UNSUPPORTED,
+        return error_set(&recording->error, STATUS_UNSUPPORTED,
                          "%s: recording format %u.%u is not supported, this build reads %d.x (offset 8); use "
                          "the cuspan that made it, or record it again",
                          recording->path, major, minor, FORMAT_MAJOR);
     if (crc32(crc32(0, NULL, 0), header, 16) != format_get_u32(header + 16))
-        return corrupt(recording, 0, "wrong checksum of the header", err);
+        return corrupt(recording, 0, "wrong checksum of the header");
     return STATUS_OK;
 }
 
-static enum status open_file(struct recording *recording, struct error *err)
+static enum status open_file(struct recording *recording)
 {
     recording->fd = files_open(recording->path, O_RDONLY);
     if (recording->fd < 0)
-        return error_set(err, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_IO,
+        return error_set(&recording->error, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_IO,
                          "%s: cannot open the recording: %s", recording->path, strerror(errno));
-    return check_header(recording, err);
+    return check_header(recording);
 }
 
 enum status recording_open(const char *path, struct recording **out, struct error *err)
@@ -218,13 +205,16 @@ enum status recording_open(const char *path, struct recording **out, struct erro
     recording->raw = malloc(FORMAT_RAW_MAX);
     enum status status;
     if (recording->path && recording->stored && recording->raw)
-        status = open_file(recording, err);
+        status = open_file(recording);
     else
-        status = error_set(err, STATUS_NO_MEMORY, "%s: cannot allocate memory to read a recording", path);
-    if (status == STATUS_OK)
+        status = error_set(&recording->error, STATUS_NO_MEMORY,
+                           "%s: cannot allocate memory to read a recording", path);
+    if (status == STATUS_OK) {
         *out = recording;
-    else
-        recording_close(recording);
+        return STATUS_OK;
+    }
+    error_set(err, status, "%s", recording->error.text);
+    recording_close(recording);
     return status;
 }
 
