@@ -138,16 +138,14 @@ static bool names_service(void)
     return (name && *name) || (attributes && strstr(attributes, "service.name="));
 }
 
-/* A fact about the recorded program, as the value of a setting; owned by the caller. NULL: not recorded.
- * `key` NULL: its hardware counters. */
+/* A fact about the recorded program, as the value of a setting; owned by the caller. NULL: not recorded. */
 static char *recorded(const struct replay *replay, const char *key)
 {
     struct error err;
     void *ask;
-    if (open_library(replay->double_path, key ? "cuspan_replay_info" : "cuspan_replay_counters", &ask,
-                     &err) != STATUS_OK)
+    if (open_library(replay->double_path, "cuspan_replay_info", &ask, &err) != STATUS_OK)
         return NULL;
-    const char *answer = key ? ((cuspan_replay_info_fn *)ask)(key) : ((cuspan_replay_counters_fn *)ask)();
+    const char *answer = ((cuspan_replay_info_fn *)ask)(key);
     return answer && *answer ? harmless_name(answer) : NULL;
 }
 
@@ -181,13 +179,6 @@ static void name_program(const struct replay *replay)
     if (!names_service())
         setenv("OTEL_SERVICE_NAME", name, 1);
     free(name);
-}
-
-/* Recorded hardware counters appear on the spans unchanged. */
-static void take_counters(const struct replay *replay)
-{
-    if (take_recorded(replay, NULL, "counters.metrics"))
-        set_default("counters.period", "1");
 }
 
 /* Of the launcher of this program, which may run in a job itself: those that agent/resource reads. */
@@ -247,13 +238,10 @@ static void take_job(const struct replay *replay)
     static const char *const variables[][2] = {{RECORDING_INFO_RANK, "RANK"},
                                                {RECORDING_INFO_LOCAL_RANK, "LOCAL_RANK"},
                                                {RECORDING_INFO_WORLD_SIZE, "WORLD_SIZE"}};
-    static const char *const settings[][2] = {{RECORDING_INFO_JOB, "steps.job_id"},
-                                              {RECORDING_INFO_STEPS_TRACED, RECORDING_INFO_STEPS_TRACED},
-                                              {RECORDING_INFO_STEPS_RATIO, RECORDING_INFO_STEPS_RATIO}};
-    char *traced = recorded(replay, RECORDING_INFO_STEPS_TRACED);
-    if (!traced)
+    if (!take_recorded(replay, RECORDING_INFO_STEPS_TRACED, RECORDING_INFO_STEPS_TRACED))
         return; /* an older recording, without any of these */
-    free(traced);
+    take_recorded(replay, RECORDING_INFO_STEPS_RATIO, RECORDING_INFO_STEPS_RATIO);
+    take_recorded(replay, RECORDING_INFO_JOB, "steps.job_id");
     forget_launcher();
     take_host(replay);
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
@@ -262,8 +250,6 @@ static void take_job(const struct replay *replay)
             setenv(variables[i][1], value, 1);
         free(value);
     }
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        take_recorded(replay, settings[i][0], settings[i][1]);
 }
 
 /* A file takes all spans, however long that takes on a busy machine. */
@@ -281,7 +267,8 @@ static enum status start_agent(const struct replay *replay, struct error *err)
     void *initialize;
     injection_apply(&replay->injection);
     name_program(replay);
-    take_counters(replay);
+    if (take_recorded(replay, RECORDING_INFO_GPU_COUNTER, "counters.metrics"))
+        set_default("counters.period", "1"); /* they appear on the spans unchanged */
     take_launch_stacks(replay);
     take_job(replay);
     wait_for_file(replay);

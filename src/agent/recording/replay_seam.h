@@ -46,9 +46,8 @@ typedef enum status cuspan_replay_load_fn(const char *path, struct error *err);
 typedef enum status cuspan_replay_run_fn(const struct replay_options *options, struct replay_result *result,
                                          struct error *err);
 
-/* The recorded hardware counters with the settings' names, separated by commas; NULL: none. */
-typedef const char *cuspan_replay_counters_fn(void);
-/* The last value of an INFO event with this key (agent/recording/recording.h); NULL: not recorded. */
+/* The last value of an INFO event with this key (agent/recording/recording.h), or for hardware counters all
+ * of them, separated by commas; NULL: not recorded. */
 typedef const char *cuspan_replay_info_fn(const char *key);
 
 /* A program that exports cuspan_replay_watch is notified of each call into the agent on a host thread: its

@@ -1,6 +1,7 @@
 #include "agent/replay/state/replay_state.h"
 
 #include "base/clock.h"
+#include "agent/recording/recording.h"
 #include "agent/recording/replay_seam.h"
 
 #include "agent/replay/state/faults.h"
@@ -31,7 +32,6 @@ REPLAY_EXPORT cuspan_replay_waits_fn cuspan_replay_waits;
 REPLAY_EXPORT cuspan_replay_late_graphs_fn cuspan_replay_late_graphs;
 REPLAY_EXPORT cuspan_replay_info_fn cuspan_replay_info;
 REPLAY_EXPORT cuspan_replay_nonce_fn cuspan_replay_nonce;
-REPLAY_EXPORT cuspan_replay_counters_fn cuspan_replay_counters;
 REPLAY_EXPORT cuspan_replay_links_fn cuspan_replay_links;
 REPLAY_EXPORT cuspan_replay_code_fn cuspan_replay_code;
 
@@ -225,9 +225,20 @@ const struct code_record *cuspan_replay_code(void)
                         : timeline_of_call(&replay.timeline.codes, replay_call);
 }
 
+static const char *list_counters(void)
+{
+    static char list[sizeof replay.timeline.counters + GPU_COUNTERS_MAX];
+    size_t length = 0;
+    for (size_t i = 0; i < replay.timeline.counter_count; i++)
+        length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", i ? "," : "",
+                                   replay.timeline.counters[i]);
+    return length ? list : NULL;
+}
+
 const char *cuspan_replay_info(const char *key)
 {
-    return timeline_info(&replay.timeline, key);
+    return strcmp(key, RECORDING_INFO_GPU_COUNTER) == 0 ? list_counters()
+                                                        : timeline_info(&replay.timeline, key);
 }
 
 /* The same in each repetition. */
@@ -245,16 +256,6 @@ uint64_t replay_length_ns(void)
 {
     uint64_t length_ns = replay.timeline.last_ns - replay.timeline.first_ns;
     return length_ns < UINT64_MAX - REPEAT_GAP_NS ? length_ns + REPEAT_GAP_NS : UINT64_MAX;
-}
-
-const char *cuspan_replay_counters(void)
-{
-    static char list[sizeof replay.timeline.counters + GPU_COUNTERS_MAX];
-    size_t length = 0;
-    for (size_t i = 0; i < replay.timeline.counter_count; i++)
-        length += (size_t)snprintf(list + length, sizeof list - length, "%s%s", i ? "," : "",
-                                   replay.timeline.counters[i]);
-    return length ? list : NULL;
 }
 
 /* For a client that only lists the chip's counters and never plays. */
