@@ -11,35 +11,27 @@
 
 #include <sys/mman.h>
 #include <unistd.h>
-#include <zlib.h>
-
-static void put_checked(uint8_t *head, const uint8_t *data, size_t bytes)
-{
-    uLong crc = crc32(crc32(0, NULL, 0), head, 16);
-    format_put_u32(head + 16, (uint32_t)crc32(crc, data, (uInt)bytes));
-}
 
 static size_t put_header(uint8_t *to)
 {
-    memset(to, 0, FORMAT_HEADER_BYTES);
-    memcpy(to, FORMAT_MAGIC, FORMAT_MAGIC_BYTES);
-    format_put_u16(to + 8, FORMAT_MAJOR);
-    format_put_u32(to + 16, (uint32_t)crc32(crc32(0, NULL, 0), to, 16));
-    return FORMAT_HEADER_BYTES;
+    struct format_header header = {.major = FORMAT_MAJOR};
+    memcpy(header.magic, FORMAT_MAGIC, sizeof header.magic);
+    header.crc = format_crc(&header, NULL, 0);
+    memcpy(to, &header, sizeof header);
+    return sizeof header;
 }
 
 /* The first two bytes give `events`; the rest is the block's content. */
 static size_t put_block(uint8_t *to, const uint8_t *data, size_t size)
 {
+    struct format_block head = {.mark = FORMAT_MARK_BLOCK, .raw = (uint32_t)size, .events = 1000000};
     uLongf stored = compressBound(size);
-    if (compress2(to + FORMAT_BLOCK_BYTES, &stored, data, size, 1) != Z_OK)
+    if (compress2(to + sizeof head, &stored, data, size, 1) != Z_OK)
         return 0;
-    format_put_u32(to, FORMAT_MARK_BLOCK);
-    format_put_u32(to + 4, (uint32_t)size);
-    format_put_u32(to + 8, (uint32_t)stored);
-    format_put_u32(to + 12, 1000000);
-    put_checked(to, to + FORMAT_BLOCK_BYTES, stored);
-    return FORMAT_BLOCK_BYTES + stored;
+    head.stored = (uint32_t)stored;
+    head.crc = format_crc(&head, to + sizeof head, head.stored);
+    memcpy(to, &head, sizeof head);
+    return sizeof head + stored;
 }
 
 static volatile uint64_t sink;
@@ -103,7 +95,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size < 2 || size > FORMAT_RAW_MAX)
         return 0;
-    uint8_t *file = malloc(FORMAT_HEADER_BYTES + FORMAT_BLOCK_BYTES + compressBound(size));
+    uint8_t *file = malloc(sizeof(struct format_header) + sizeof(struct format_block) + compressBound(size));
     size_t bytes = size - 1;
     if (data[0] & 1) {
         bytes = put_header(file);

@@ -22,6 +22,7 @@
 
 #include <assert.h>
 #include <stdint.h>
+#include <zlib.h>
 
 #define FORMAT_MAGIC                                                                                         \
     "\x89"                                                                                                   \
@@ -31,12 +32,9 @@
 #define FORMAT_MINOR                                                                                         \
     4 /* 1: resources may be graph nodes; 2: hardware counters; 3: steps; 4: code of calls and graph nodes   \
        */
-#define FORMAT_HEADER_BYTES 20
-#define FORMAT_BLOCK_BYTES  20 /* of a block's header */
-#define FORMAT_END_BYTES    16
-#define FORMAT_MARK_BLOCK   0x4b4c4243u /* "CBLK" */
-#define FORMAT_MARK_END     0x444e4543u /* "CEND" */
-#define FORMAT_SCHEMA       8           /* event type */
+#define FORMAT_MARK_BLOCK 0x4b4c4243u /* "CBLK" */
+#define FORMAT_MARK_END   0x444e4543u /* "CEND" */
+#define FORMAT_SCHEMA     8           /* event type */
 
 #define FORMAT_RAW_MAX           (256 * 1024) /* uncompressed bytes of a block */
 #define FORMAT_STRING_MAX        (32 * 1024)  /* longer strings are truncated */
@@ -44,6 +42,32 @@
 #define FORMAT_STRINGS_BYTES_MAX (8 * 1024 * 1024)
 
 static_assert(FORMAT_RAW_MAX >= 4 * FORMAT_STRING_MAX, "an event with a long name fits into a block");
+
+/* As in the file, because both supported machines are little-endian. */
+struct format_header {
+    char magic[FORMAT_MAGIC_BYTES];
+    uint16_t major, minor;
+    uint32_t zero;
+    uint32_t crc;
+};
+
+struct format_block {
+    uint32_t mark, raw, stored, events;
+    uint32_t crc;
+};
+
+struct format_end {
+    uint64_t events, blocks;
+};
+
+static_assert(sizeof(struct format_header) == 20 && sizeof(struct format_block) == 20, "no padding");
+
+/* `head`: a header or a block. */
+static inline uint32_t format_crc(const void *head, const void *data, uint32_t bytes)
+{
+    uLong crc = crc32(crc32(0, NULL, 0), head, 16);
+    return (uint32_t)(bytes ? crc32(crc, data, bytes) : crc);
+}
 
 static inline uint64_t format_zigzag(uint64_t difference)
 {
@@ -53,37 +77,4 @@ static inline uint64_t format_zigzag(uint64_t difference)
 static inline uint64_t format_unzigzag(uint64_t value)
 {
     return (value >> 1) ^ (uint64_t) - (int64_t)(value & 1);
-}
-
-static inline void format_put_u16(uint8_t *to, uint16_t value)
-{
-    to[0] = (uint8_t)value;
-    to[1] = (uint8_t)(value >> 8);
-}
-
-static inline void format_put_u32(uint8_t *to, uint32_t value)
-{
-    format_put_u16(to, (uint16_t)value);
-    format_put_u16(to + 2, (uint16_t)(value >> 16));
-}
-
-static inline void format_put_u64(uint8_t *to, uint64_t value)
-{
-    format_put_u32(to, (uint32_t)value);
-    format_put_u32(to + 4, (uint32_t)(value >> 32));
-}
-
-static inline uint16_t format_get_u16(const uint8_t *from)
-{
-    return (uint16_t)(from[0] | from[1] << 8);
-}
-
-static inline uint32_t format_get_u32(const uint8_t *from)
-{
-    return format_get_u16(from) | (uint32_t)format_get_u16(from + 2) << 16;
-}
-
-static inline uint64_t format_get_u64(const uint8_t *from)
-{
-    return format_get_u32(from) | (uint64_t)format_get_u32(from + 4) << 32;
 }

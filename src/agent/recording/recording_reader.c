@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #define STORED_MAX (2 * FORMAT_RAW_MAX) /* an upper bound for zlib's output */
 
@@ -47,11 +46,11 @@ static enum status truncated(struct recording *recording)
 }
 
 /* OK with all `count` bytes, END at the end of the file, IO. */
-static enum status read_all(struct recording *recording, uint8_t *to, size_t count)
+static enum status read_all(struct recording *recording, void *to, size_t count)
 {
     size_t got = 0;
     while (got < count) {
-        ssize_t n = read(recording->fd, to + got, count - got);
+        ssize_t n = read(recording->fd, (uint8_t *)to + got, count - got);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -67,10 +66,12 @@ static enum status read_all(struct recording *recording, uint8_t *to, size_t cou
     return STATUS_OK;
 }
 
-static enum status read_end(struct recording *recording, const uint8_t *data)
+static enum status read_end(struct recording *recording)
 {
     uint8_t more;
-    if (format_get_u64(data) != recording->events || format_get_u64(data + 8) != recording->blocks)
+    struct format_end end;
+    memcpy(&end, recording->stored, sizeof end);
+    if (end.events != recording->events || end.blocks != recording->blocks)
         return corrupt(recording, recording->block_offset, "the event counts in the end mark are wrong");
     uint64_t offset = recording->offset;
     enum status status = read_all(recording, &more, 1);
@@ -82,8 +83,7 @@ static enum status read_end(struct recording *recording, const uint8_t *data)
 static enum status unpack(struct recording *recording, uint32_t raw, uint32_t stored)
 {
     uLongf bytes = FORMAT_RAW_MAX;
-    if (uncompress(recording->raw, &bytes, recording->stored + FORMAT_BLOCK_BYTES, stored) != Z_OK ||
-        bytes != raw)
+    if (uncompress(recording->raw, &bytes, recording->stored, stored) != Z_OK || bytes != raw)
         return corrupt(recording, recording->block_offset, "a block cannot be decompressed");
     recording->at = recording->raw;
     recording->raw_end = recording->raw + bytes;
@@ -93,30 +93,30 @@ static enum status unpack(struct recording *recording, uint32_t raw, uint32_t st
 /* Reads the next block into raw; END after the end mark. */
 static enum status read_block(struct recording *recording)
 {
-    uint8_t *head = recording->stored;
+    struct format_block head;
     recording->block_offset = recording->offset;
-    enum status status = read_all(recording, head, FORMAT_BLOCK_BYTES);
+    enum status status = read_all(recording, &head, sizeof head);
     if (status != STATUS_OK)
         return status == STATUS_END ? truncated(recording) : status;
-    uint32_t mark = format_get_u32(head), raw = format_get_u32(head + 4), stored = format_get_u32(head + 8);
-    bool is_end = mark == FORMAT_MARK_END && raw == FORMAT_END_BYTES && stored == FORMAT_END_BYTES;
-    bool is_block = mark == FORMAT_MARK_BLOCK && raw > 0 && raw <= FORMAT_RAW_MAX && stored <= STORED_MAX;
+    bool is_end = head.mark == FORMAT_MARK_END && head.raw == sizeof(struct format_end) &&
+                  head.stored == sizeof(struct format_end);
+    bool is_block = head.mark == FORMAT_MARK_BLOCK && head.raw > 0 && head.raw <= FORMAT_RAW_MAX &&
+                    head.stored <= STORED_MAX;
     if (!is_end && !is_block)
         return corrupt(recording, recording->block_offset, "no block starts here");
-    status = read_all(recording, head + FORMAT_BLOCK_BYTES, stored);
+    status = read_all(recording, recording->stored, head.stored);
     if (status != STATUS_OK)
         return status == STATUS_END ? truncated(recording) : status;
-    uLong crc = crc32(crc32(0, NULL, 0), head, 16);
-    if (crc32(crc, head + FORMAT_BLOCK_BYTES, stored) != format_get_u32(head + 16)) {
+    if (format_crc(&head, recording->stored, head.stored) != head.crc) {
         char what[64];
         snprintf(what, sizeof what, "checksum of block %" PRIu64 " differs", recording->blocks);
         return corrupt(recording, recording->block_offset, what);
     }
     if (is_end)
-        return read_end(recording, head + FORMAT_BLOCK_BYTES);
+        return read_end(recording);
     recording->blocks++;
-    recording->block_events = format_get_u32(head + 12);
-    return unpack(recording, raw, stored);
+    recording->block_events = head.events;
+    return unpack(recording, head.raw, head.stored);
 }
 
 /* Reads one event from the block. */
@@ -163,22 +163,21 @@ enum status recording_next(struct recording *recording, struct recording_event *
 
 static enum status check_header(struct recording *recording)
 {
-    uint8_t header[FORMAT_HEADER_BYTES];
-    enum status status = read_all(recording, header, sizeof header);
+    struct format_header header;
+    enum status status = read_all(recording, &header, sizeof header);
     if (status == STATUS_IO)
         return status;
-    if (recording->offset < FORMAT_MAGIC_BYTES || memcmp(header, FORMAT_MAGIC, FORMAT_MAGIC_BYTES) != 0)
+    if (recording->offset < FORMAT_MAGIC_BYTES || memcmp(header.magic, FORMAT_MAGIC, FORMAT_MAGIC_BYTES) != 0)
         return error_set(&recording->error, STATUS_CORRUPT,
                          "%s: not a cuspan recording (wrong magic at offset 0)", recording->path);
     if (status != STATUS_OK)
         return truncated(recording);
-    unsigned major = format_get_u16(header + 8), minor = format_get_u16(header + 10);
-    if (major != FORMAT_MAJOR)
+    if (header.major != FORMAT_MAJOR)
         return error_set(&recording->error, STATUS_UNSUPPORTED,
                          "%s: recording format %u.%u is not supported, this build reads %d.x (offset 8); use "
                          "the cuspan that made it, or record it again",
-                         recording->path, major, minor, FORMAT_MAJOR);
-    if (crc32(crc32(0, NULL, 0), header, 16) != format_get_u32(header + 16))
+                         recording->path, header.major, header.minor, FORMAT_MAJOR);
+    if (format_crc(&header, NULL, 0) != header.crc)
         return corrupt(recording, 0, "wrong checksum of the header");
     return STATUS_OK;
 }
@@ -201,7 +200,7 @@ enum status recording_open(const char *path, struct recording **out, struct erro
     recording->fd = -1;
     recording->parts.is_reading = true;
     recording->path = strdup(path);
-    recording->stored = malloc(FORMAT_BLOCK_BYTES + STORED_MAX);
+    recording->stored = malloc(STORED_MAX);
     recording->raw = malloc(FORMAT_RAW_MAX);
     enum status status;
     if (recording->path && recording->stored && recording->raw)

@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #define PAYLOAD_MAX (FORMAT_RAW_MAX - 2 * FORMAT_VARINT_BYTES_MAX)
 
@@ -45,7 +44,7 @@ static enum status fail(struct recording_writer *writer, enum status status, con
 }
 
 /* The header is written on a thread of the host. */
-static enum status write_all(struct recording_writer *writer, const uint8_t *bytes, size_t count)
+static enum status write_all(struct recording_writer *writer, const void *bytes, size_t count)
 {
     struct write_signals signals;
     errno = EBADF;
@@ -71,20 +70,14 @@ static enum status cut_end(struct recording_writer *writer)
     return STATUS_OK;
 }
 
-/* Fills in the block header reserved before `stored`, and writes both. */
-static enum status write_block(struct recording_writer *writer, uint32_t mark, uint32_t raw, uint32_t stored,
-                               uint32_t events)
+/* Fills in the place for a header before the data in `stored`, and writes both. */
+static enum status write_block(struct recording_writer *writer, struct format_block head)
 {
-    uint8_t *head = writer->stored;
     if (writer->end_at && cut_end(writer) != STATUS_OK)
         return writer->failed;
-    format_put_u32(head, mark);
-    format_put_u32(head + 4, raw);
-    format_put_u32(head + 8, stored);
-    format_put_u32(head + 12, events);
-    uLong crc = crc32(crc32(0, NULL, 0), head, 16);
-    format_put_u32(head + 16, (uint32_t)crc32(crc, head + FORMAT_BLOCK_BYTES, stored));
-    return write_all(writer, head, FORMAT_BLOCK_BYTES + stored);
+    head.crc = format_crc(&head, writer->stored + sizeof head, head.stored);
+    memcpy(writer->stored, &head, sizeof head);
+    return write_all(writer, writer->stored, sizeof head + head.stored);
 }
 
 static enum status compress_block(struct recording_writer *writer, uint32_t *stored)
@@ -94,7 +87,7 @@ static enum status compress_block(struct recording_writer *writer, uint32_t *sto
         return fail(writer, STATUS_NO_MEMORY, "can't compress");
     z->next_in = writer->raw;
     z->avail_in = (uInt)writer->raw_bytes;
-    z->next_out = writer->stored + FORMAT_BLOCK_BYTES;
+    z->next_out = writer->stored + sizeof(struct format_block);
     z->avail_out = (uInt)writer->stored_max;
     if (deflate(z, Z_FINISH) != Z_STREAM_END)
         return fail(writer, STATUS_NO_MEMORY, "can't compress");
@@ -106,11 +99,11 @@ enum status recording_writer_flush(struct recording_writer *writer)
 {
     if (writer->failed || writer->block_events == 0)
         return STATUS_OK;
-    uint32_t stored = 0;
-    enum status status = compress_block(writer, &stored);
+    struct format_block head = {
+        .mark = FORMAT_MARK_BLOCK, .raw = (uint32_t)writer->raw_bytes, .events = writer->block_events};
+    enum status status = compress_block(writer, &head.stored);
     if (status == STATUS_OK)
-        status =
-            write_block(writer, FORMAT_MARK_BLOCK, (uint32_t)writer->raw_bytes, stored, writer->block_events);
+        status = write_block(writer, head);
     if (status == STATUS_OK) {
         counter_add(COUNTER_records_written, writer->block_events);
         writer->file_events += writer->block_events;
@@ -212,12 +205,10 @@ static void writer_destroy(struct recording_writer *writer)
 
 static enum status write_header(struct recording_writer *writer)
 {
-    uint8_t header[FORMAT_HEADER_BYTES] = {0};
-    memcpy(header, FORMAT_MAGIC, FORMAT_MAGIC_BYTES);
-    format_put_u16(header + 8, FORMAT_MAJOR);
-    format_put_u16(header + 10, FORMAT_MINOR);
-    format_put_u32(header + 16, (uint32_t)crc32(crc32(0, NULL, 0), header, 16));
-    return write_all(writer, header, sizeof header);
+    struct format_header header = {.major = FORMAT_MAJOR, .minor = FORMAT_MINOR};
+    memcpy(header.magic, FORMAT_MAGIC, sizeof header.magic);
+    header.crc = format_crc(&header, NULL, 0);
+    return write_all(writer, &header, sizeof header);
 }
 
 static bool writer_allocate(struct recording_writer *writer, const char *path)
@@ -229,7 +220,7 @@ static bool writer_allocate(struct recording_writer *writer, const char *path)
     writer->path = strdup(path);
     writer->raw = malloc(FORMAT_RAW_MAX);
     writer->payload = malloc(FORMAT_RAW_MAX);
-    writer->stored = malloc(FORMAT_BLOCK_BYTES + writer->stored_max);
+    writer->stored = malloc(sizeof(struct format_block) + writer->stored_max);
     return writer->path && writer->raw && writer->payload && writer->stored;
 }
 
@@ -279,9 +270,10 @@ static enum status write_end(struct recording_writer *writer)
     enum status status = recording_writer_flush(writer);
     if (status != STATUS_OK || writer->failed)
         return writer->failed;
-    format_put_u64(writer->stored + FORMAT_BLOCK_BYTES, writer->file_events);
-    format_put_u64(writer->stored + FORMAT_BLOCK_BYTES + 8, writer->file_blocks);
-    return write_block(writer, FORMAT_MARK_END, FORMAT_END_BYTES, FORMAT_END_BYTES, 0);
+    const struct format_end end = {writer->file_events, writer->file_blocks};
+    memcpy(writer->stored + sizeof(struct format_block), &end, sizeof end);
+    return write_block(
+        writer, (struct format_block){.mark = FORMAT_MARK_END, .raw = sizeof end, .stored = sizeof end});
 }
 
 enum status recording_writer_checkpoint(struct recording_writer *writer)
