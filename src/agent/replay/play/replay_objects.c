@@ -80,23 +80,17 @@ static const struct timeline_context *context_of(cuda_context_handle context)
 uint32_t replay_objects_context_id(cuda_context_handle context, uint32_t *id)
 {
     const struct timeline_context *found = context ? context_of(context) : NULL;
-    if (!id)
-        return CUPTI_INVALID_PARAMETER;
-    if (!found)
-        return CUPTI_INVALID_CONTEXT;
-    *id = found->id;
-    return CUPTI_OK;
+    if (id && found)
+        *id = found->id;
+    return !id ? CUPTI_INVALID_PARAMETER : !found ? CUPTI_INVALID_CONTEXT : CUPTI_OK;
 }
 
 uint32_t replay_objects_device_id(cuda_context_handle context, uint32_t *id)
 {
     const struct timeline_context *found = context_of(context);
-    if (!id)
-        return CUPTI_INVALID_PARAMETER;
-    if (!found)
-        return CUPTI_INVALID_DEVICE;
-    *id = found->device_id;
-    return CUPTI_OK;
+    if (id && found)
+        *id = found->device_id;
+    return !id ? CUPTI_INVALID_PARAMETER : !found ? CUPTI_INVALID_DEVICE : CUPTI_OK;
 }
 
 uint32_t replay_objects_stream_id(cuda_context_handle context, cuda_stream_handle stream, uint32_t *id)

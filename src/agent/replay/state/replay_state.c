@@ -216,7 +216,7 @@ int cuspan_replay_late_graphs(void)
 
 const char *cuspan_replay_links(const char *uuid)
 {
-    return timeline_links(&replay.timeline, uuid);
+    return timeline_info(&replay.timeline, RECORDING_INFO_LINKS, uuid);
 }
 
 const struct code_record *cuspan_replay_code(void)
@@ -238,7 +238,7 @@ static const char *list_counters(void)
 const char *cuspan_replay_info(const char *key)
 {
     return strcmp(key, RECORDING_INFO_GPU_COUNTER) == 0 ? list_counters()
-                                                        : timeline_info(&replay.timeline, key);
+                                                        : timeline_info(&replay.timeline, key, NULL);
 }
 
 /* The same in each repetition. */

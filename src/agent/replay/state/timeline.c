@@ -204,23 +204,19 @@ static bool add_activity(struct timeline *timeline, const struct activity_record
     return true;
 }
 
-const char *timeline_links(const struct timeline *timeline, const char *uuid)
+static bool begins_with_word(const char *text, const char *words)
 {
-    size_t length = strcspn(uuid, " ");
-    for (size_t i = timeline->info_count; i > 0; i--) {
-        const struct timeline_info *info = &timeline->infos[i - 1];
-        if (strcmp(info->key, RECORDING_INFO_LINKS) == 0 && strncmp(info->value, uuid, length) == 0 &&
-            strchr(" ", info->value[length]))
-            return info->value;
-    }
-    return NULL;
+    size_t length = strcspn(words, " ");
+    return strncmp(text, words, length) == 0 && strchr(" ", text[length]);
 }
 
-const char *timeline_info(const struct timeline *timeline, const char *key)
+const char *timeline_info(const struct timeline *timeline, const char *key, const char *of)
 {
-    for (size_t i = timeline->info_count; i > 0; i--)
-        if (strcmp(timeline->infos[i - 1].key, key) == 0)
-            return timeline->infos[i - 1].value;
+    for (size_t i = timeline->info_count; i > 0; i--) {
+        const struct timeline_info *info = &timeline->infos[i - 1];
+        if (strcmp(info->key, key) == 0 && (!of || begins_with_word(info->value, of)))
+            return info->value;
+    }
     return NULL;
 }
 

@@ -105,11 +105,9 @@ enum status timeline_load(const char *path, uint32_t shuffle, struct timeline *t
 const void *timeline_of_call(const struct timeline_of_calls *list, uint32_t correlation_id);
 /* The stack with this ID, or NULL. */
 const struct code_record *timeline_stack(const struct timeline *timeline, uint64_t id);
-/* The recorded links of the device with this UUID (model/metrics/links.h), or NULL. */
-const char *timeline_links(const struct timeline *timeline, const char *uuid);
-
-/* The last value recorded for this key (agent/recording/recording.h), or NULL. */
-const char *timeline_info(const struct timeline *timeline, const char *key);
+/* The last value recorded for this key (agent/recording/recording.h), or NULL. `of` not NULL: the last one
+ * that begins with the same word. */
+const char *timeline_info(const struct timeline *timeline, const char *key, const char *of);
 
 /* The nonce of the last boundary until this recorded time; 0: none. */
 uint64_t timeline_nonce(const struct timeline *timeline, uint64_t time_ns);
