@@ -66,7 +66,6 @@ static const uint64_t default_attrs[ATTRS_MAX] = {
 };
 
 static struct consumer consumers[SUBSCRIBERS_MAX];
-static _Atomic unsigned kinds_on; /* over all subscribers */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for everything below and the consumers; released
                                                             while a buffer is delivered */
@@ -86,8 +85,15 @@ __attribute__((constructor)) static void set_all_defaults(void)
 static void disable_all(struct consumer *consumer)
 {
     for (uint32_t kind = 0; kind < ACTIVITY_KINDS_MAX; kind++)
-        if (atomic_exchange(&consumer->kinds[kind].is_on, false))
-            atomic_fetch_sub(&kinds_on, 1);
+        atomic_store(&consumer->kinds[kind].is_on, false);
+}
+
+static bool has_kinds(const struct consumer *consumer)
+{
+    for (uint32_t kind = 0; kind < ACTIVITY_KINDS_MAX; kind++)
+        if (atomic_load_explicit(&consumer->kinds[kind].is_on, memory_order_relaxed))
+            return true;
+    return false;
 }
 
 void replay_records_begin(unsigned place)
@@ -199,8 +205,9 @@ uint32_t replay_records_set_attribute(unsigned place, uint32_t attr, size_t *siz
         return CUPTI_PARAMETER_SIZE_NOT_SUFFICIENT;
     /* A buffer's layout and clock must not change under it. */
     bool is_settled = attr == CUPTI_ATTR_USER_DEFINED_RECORDS || attr == CUPTI_ATTR_TIMESTAMP_CALLBACK;
-    if (is_settled && atomic_load(&kinds_on) > 0)
-        return CUPTI_NOT_COMPATIBLE;
+    for (unsigned i = 0; i < SUBSCRIBERS_MAX && is_settled; i++)
+        if (has_kinds(&consumers[i]))
+            return CUPTI_NOT_COMPATIBLE;
     pthread_mutex_lock(&lock);
     consumer->attrs[attr] = 0;
     memcpy(&consumer->attrs[attr], value, attr_size(attr));
@@ -275,7 +282,6 @@ uint32_t replay_records_enable(unsigned place, uint32_t kind, const struct cupti
     if (is_right && !was_on) {
         consumer->kinds[kind].is_known = true;
         atomic_store(&consumer->kinds[kind].is_on, true);
-        atomic_fetch_add(&kinds_on, 1);
     }
     pthread_mutex_unlock(&lock);
     return is_right ? CUPTI_OK : CUPTI_INVALID_PARAMETER;
@@ -331,11 +337,9 @@ uint32_t replay_records_disable(unsigned place, uint32_t kind)
     check_flush();
     if (kind >= ACTIVITY_KINDS_MAX)
         return CUPTI_INVALID_KIND;
-    if (atomic_exchange(&consumer->kinds[kind].is_on, false)) {
-        atomic_fetch_sub(&kinds_on, 1);
-        if (kind == ACTIVITY_KERNEL && copies_are_on(consumer))
-            atomic_store(&consumer->kernels_have_ended, true);
-    }
+    if (atomic_exchange(&consumer->kinds[kind].is_on, false) && kind == ACTIVITY_KERNEL &&
+        copies_are_on(consumer))
+        atomic_store(&consumer->kernels_have_ended, true);
     return CUPTI_OK;
 }
 
@@ -421,17 +425,9 @@ static bool has_functions(const struct consumer *consumer)
     return !consumer->is_gone && (consumer->request || consumer->request_v2);
 }
 
-static bool has_kinds(const struct consumer *consumer)
-{
-    for (uint32_t kind = 0; kind < ACTIVITY_KINDS_MAX; kind++)
-        if (atomic_load_explicit(&consumer->kinds[kind].is_on, memory_order_relaxed))
-            return true;
-    return false;
-}
-
 void replay_records_expect(void)
 {
-    for (unsigned i = 0; i < SUBSCRIBERS_MAX && atomic_load(&kinds_on) > 0; i++) {
+    for (unsigned i = 0; i < SUBSCRIBERS_MAX; i++) {
         struct consumer *consumer = &consumers[i];
         if (atomic_load_explicit(&consumer->has_current, memory_order_relaxed) || !has_kinds(consumer))
             continue;
