@@ -453,20 +453,22 @@ static void on_DomainDestroy(domain_handle domain)
     (void)domain;
 }
 
-static const struct nvtx_name *on_DomainRegisterStringA(domain_handle domain, const char *string)
-{
-    struct text text = text_of(string);
-    (void)domain;
-    return nvtx_names_register(NVTX_NAME_STRING, text.s, text.bytes);
-}
+/* Defines the functions of a call for both types of text, which become `text` for the action. */
+#define TEXTS(type, call, parameter, action)                                                                 \
+    static type on_##call##A(parameter, const char *given)                                                   \
+    {                                                                                                        \
+        struct text text = text_of(given);                                                                   \
+        action;                                                                                              \
+    }                                                                                                        \
+    static type on_##call##W(parameter, const wchar_t *given)                                                \
+    {                                                                                                        \
+        char wide[RANGE_TEXT_BYTES];                                                                         \
+        struct text text = text_of_wide(given, wide);                                                        \
+        action;                                                                                              \
+    }
 
-static const struct nvtx_name *on_DomainRegisterStringW(domain_handle domain, const wchar_t *string)
-{
-    char wide[RANGE_TEXT_BYTES];
-    struct text text = text_of_wide(string, wide);
-    (void)domain;
-    return nvtx_names_register(NVTX_NAME_STRING, text.s, text.bytes);
-}
+TEXTS(const struct nvtx_name *, DomainRegisterString, domain_handle domain,
+      return nvtx_names_register(NVTX_NAME_STRING, text.s, text.bytes))
 
 static void name_category(domain_handle domain, uint32_t category, struct text name)
 {
@@ -485,15 +487,7 @@ static void on_DomainNameCategoryW(domain_handle domain, uint32_t category, cons
     name_category(domain, category, text_of_wide(name, wide));
 }
 
-static void on_NameCategoryA(uint32_t category, const char *name)
-{
-    on_DomainNameCategoryA(NULL, category, name);
-}
-
-static void on_NameCategoryW(uint32_t category, const wchar_t *name)
-{
-    on_DomainNameCategoryW(NULL, category, name);
-}
+TEXTS(void, NameCategory, uint32_t category, name_category(NULL, category, text))
 
 static void on_Initialize(const void *reserved)
 {
@@ -524,24 +518,14 @@ void nvtx_begin(void)
     nvtx_names_visit(NVTX_NAME_OBJECT, tell);
 }
 
-#define NAMES(call, type, object)                                                                            \
-    static void on_##call##A(type handle, const char *name)                                                  \
-    {                                                                                                        \
-        name_object(object, (uint64_t)handle, text_of(name));                                                \
-    }                                                                                                        \
-    static void on_##call##W(type handle, const wchar_t *name)                                               \
-    {                                                                                                        \
-        char wide[RANGE_TEXT_BYTES];                                                                         \
-        name_object(object, (uint64_t)handle, text_of_wide(name, wide));                                     \
-    }
-NAMES(NameOsThread, uint32_t, NAMED_THREAD)
-NAMES(NameCuDevice, uint32_t, NAMED_DEVICE) /* a CUdevice is the ordinal, like the runtime's */
-NAMES(NameCuContext, uintptr_t, NAMED_CONTEXT)
-NAMES(NameCuStream, uintptr_t, NAMED_STREAM)
-NAMES(NameCuEvent, uintptr_t, NAMED_EVENT)
-NAMES(NameCudaDevice, uint32_t, NAMED_DEVICE)
-NAMES(NameCudaStream, uintptr_t, NAMED_STREAM)
-NAMES(NameCudaEvent, uintptr_t, NAMED_EVENT)
+TEXTS(void, NameOsThread, uint32_t handle, name_object(NAMED_THREAD, handle, text))
+TEXTS(void, NameCuDevice, uint32_t ordinal, name_object(NAMED_DEVICE, ordinal, text)) /* like the runtime's */
+TEXTS(void, NameCuContext, uintptr_t handle, name_object(NAMED_CONTEXT, handle, text))
+TEXTS(void, NameCuStream, uintptr_t handle, name_object(NAMED_STREAM, handle, text))
+TEXTS(void, NameCuEvent, uintptr_t handle, name_object(NAMED_EVENT, handle, text))
+TEXTS(void, NameCudaDevice, uint32_t ordinal, name_object(NAMED_DEVICE, ordinal, text))
+TEXTS(void, NameCudaStream, uintptr_t handle, name_object(NAMED_STREAM, handle, text))
+TEXTS(void, NameCudaEvent, uintptr_t handle, name_object(NAMED_EVENT, handle, text))
 
 /* Names a resource. A pthread's kernel ID is known only for the calling thread. */
 static void name_resource(const struct nvtx_resource_attributes *given, struct text name)
