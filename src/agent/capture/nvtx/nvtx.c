@@ -317,7 +317,6 @@ static void on_RangeEnd(uint64_t id)
 
 static void on_DomainRangeEnd(domain_handle domain, uint64_t id)
 {
-    (void)domain;
     range_end(id, NULL);
 }
 
@@ -448,10 +447,7 @@ static const struct nvtx_name *on_DomainCreateW(const wchar_t *name)
 
 /* Does nothing: ranges on other threads may refer to the domain's name, and creating the domain again returns
  * the same entry. */
-static void on_DomainDestroy(domain_handle domain)
-{
-    (void)domain;
-}
+static void on_DomainDestroy(domain_handle domain) {}
 
 /* Defines the functions of a call for both types of text, which become `text` for the action. */
 #define TEXTS(type, call, parameter, action)                                                                 \
@@ -489,10 +485,7 @@ static void on_DomainNameCategoryW(domain_handle domain, uint32_t category, cons
 
 TEXTS(void, NameCategory, uint32_t category, name_category(NULL, category, text))
 
-static void on_Initialize(const void *reserved)
-{
-    (void)reserved;
-}
+static void on_Initialize(const void *reserved) {}
 
 /* Threads and devices may be named before CUDA is initialized; the names are stored until capture starts. */
 static void name_object(enum named_object object, uint64_t handle, struct text name)
@@ -564,16 +557,12 @@ static const void *on_DomainResourceCreate(domain_handle domain, const struct nv
 {
     static const char resource;
     char wide[RANGE_TEXT_BYTES];
-    (void)domain;
     if (given && given->size >= sizeof *given)
         name_resource(given, text_of_message(given->messageType, given->message, wide));
     return &resource;
 }
 
-static void on_DomainResourceDestroy(const void *resource)
-{
-    (void)resource;
-}
+static void on_DomainResourceDestroy(const void *resource) {}
 
 #define ENTRY(name) [NVTX_CALL_##name] = (nvtx_function *)on_##name,
 static nvtx_function *const core[] = {NVTX_CORE_CALLS(ENTRY)};

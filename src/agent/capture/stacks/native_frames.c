@@ -294,10 +294,7 @@ void native_frames_finish(uint64_t ticket, uint64_t *frames, uint32_t max, struc
     give_back(copy);
 }
 
-static void do_nothing(void *context)
-{
-    (void)context;
-}
+static void do_nothing(void *context) {}
 
 bool native_frames_are_current(uint32_t generation, const uint64_t *frames, uint32_t count)
 {

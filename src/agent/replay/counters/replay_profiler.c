@@ -263,14 +263,12 @@ uint32_t cuptiProfilerHostEvaluateToGpuValues(struct profiler_evaluate *params)
 
 int cuStreamIsCapturing(cuda_stream_handle stream, uint32_t *status)
 {
-    (void)stream;
     *status = 0;
     return CUDA_OK;
 }
 
 int cuStreamQuery(cuda_stream_handle stream)
 {
-    (void)stream;
     uint64_t nth = fault(FAULT_COUNTED_HANGS);
     bool is_busy =
         (nth && atomic_load(&counted) == nth) || clock_monotonic_ns() < atomic_load(&busy_until_ns);
