@@ -17,7 +17,7 @@ if(CMAKE_BUILD_TYPE MATCHES "^Rel")
           base/process/variables base/process/cpu_time base/process/guarded_fd base/text/sanitize base/text/json_writer model/renamed
           model/settings/settings model/filter model/metrics/views model/metrics/links model/gpu_counter_names
           agent/capture/switches agent/capture/stacks/eh_frame agent/capture/stacks/native_rules agent/capture/threads/native_stack
-          agent/correlate/stacks/symbols agent/encode/protobuf_metrics agent/encode/json_metrics agent/encode/profile_encoder)
+          agent/correlate/stacks/symbols agent/encode/message agent/encode/metrics agent/encode/profile_encoder)
     set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/${file}.c APPEND PROPERTY COMPILE_OPTIONS -Os)
   endforeach()
 endif()

@@ -88,8 +88,8 @@ static enum status make_resource(const struct encoder *encoder, const struct res
     if (!room)
         return STATUS_NO_MEMORY;
     return part_adopt(part, room,
-                      encoder->wire->put_resource(encoder->wire, room, room + ENCODER_RESOURCE_BYTES_MAX,
-                                                  resource, schema_url, &resource_limits));
+                      wire_put_resource(encoder->wire, room, room + ENCODER_RESOURCE_BYTES_MAX, resource,
+                                        schema_url, &resource_limits));
 }
 
 static enum status make_scope(struct encoder *encoder, const struct encoder_options *options)
@@ -98,9 +98,8 @@ static enum status make_scope(struct encoder *encoder, const struct encoder_opti
     if (!room)
         return STATUS_NO_MEMORY;
     return part_adopt(&encoder->scope, room,
-                      encoder->wire->put_scope(encoder->wire, room, room + SCOPE_BYTES_MAX,
-                                               options->scope_name, options->scope_version,
-                                               options->schema_url));
+                      wire_put_scope(encoder->wire, room, room + SCOPE_BYTES_MAX, options->scope_name,
+                                     options->scope_version, options->schema_url));
 }
 
 static void set_limits(struct encoder *encoder, const struct encoder_options *options)
@@ -185,7 +184,7 @@ enum status encoder_set_resource(struct encoder *encoder, uint16_t index, const 
 
 size_t encoder_put_resource(const struct resource *resource, uint8_t *to, size_t room)
 {
-    uint8_t *end = wire_protobuf.put_resource(&wire_protobuf, to, to + room, resource, "", &resource_limits);
+    uint8_t *end = wire_put_resource(&wire_protobuf, to, to + room, resource, "", &resource_limits);
     return end ? (size_t)(end - to) : 0;
 }
 
@@ -308,7 +307,7 @@ static size_t write_metric(const struct encoder *encoder, struct chunk *chunk,
                            const struct metric_points *points)
 {
     uint8_t *at = chunk->data + chunk->end, *limit = chunk->data + CHUNK_BYTES - WIRE_TAIL_BYTES_MAX;
-    uint8_t *end = encoder->wire->put_metric(at, limit, points);
+    uint8_t *end = wire_put_metric(encoder->wire, at, limit, points);
     return end && INVARIANT(end <= limit) ? (size_t)(end - at) : 0;
 }
 

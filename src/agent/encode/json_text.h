@@ -1,4 +1,4 @@
-/* OTLP JSON: shared by json.c (spans, requests) and json_metrics.c. */
+/* OTLP JSON: shared by json_span.c and message.c. */
 #pragma once
 
 #include "agent/encode/number.h"
@@ -231,3 +231,8 @@ static inline void json_put_attrs(struct json_text *text, const struct span_attr
         JSON_PUT(text, "]");
     json_put_count(text, ",\"droppedAttributesCount\":", count - kept);
 }
+
+uint8_t *json_put_span(uint8_t *to, uint8_t *end, const struct span *span, const struct wire_limits *limits,
+                       const struct wire_part *shared);
+uint8_t *json_put_shared(uint8_t *to, uint8_t *end, const struct span_shared *shared,
+                         const struct wire_limits *limits);

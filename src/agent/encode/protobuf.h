@@ -1,4 +1,4 @@
-/* Protobuf's wire format: shared by protobuf_span.c (hot) and protobuf_request.c (not hot).
+/* Protobuf's wire format: for protobuf_span.c (hot), message.c and profile_encoder.c (not hot).
  *
  * Fields are written forwards, in the order of their numbers. Lengths are either known before (attributes) or
  * inserted afterwards (spans, events). Room is checked once per field, for the field's maximum, so that the
@@ -86,19 +86,14 @@ static inline bool protobuf_has_room(const uint8_t *p, const uint8_t *end, size_
  * after it. Returns the new end. */
 uint8_t *protobuf_close(uint8_t *body, uint8_t *end);
 
-/* The same with a check of the room, for messages that are not hot: protobuf_open_checked writes the tag and
- * returns where the message starts, at `p` + 3. Both return NULL if `p` is NULL or there is no room. */
+/* Writes the tag of a nested message and returns where the message starts, at `p` + 3; NULL if `p` is NULL or
+ * there is no room. */
 static inline uint8_t *protobuf_open_checked(uint8_t *p, const uint8_t *end, uint8_t tag)
 {
     if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
         return NULL;
     *p = tag;
     return p + 3;
-}
-
-static inline uint8_t *protobuf_close_checked(uint8_t *body, uint8_t *p, const uint8_t *end)
-{
-    return p && protobuf_has_room(p, end, PROTOBUF_ROOM) ? protobuf_close(body, p) : NULL;
 }
 
 /* A string field whose text must be made valid or truncated. */

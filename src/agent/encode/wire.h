@@ -46,14 +46,6 @@ struct wire {
     /* Name and attributes, for any span that has them and whose attributes stay within the limit. */
     uint8_t *(*put_shared)(uint8_t *to, uint8_t *end, const struct span_shared *shared,
                            const struct wire_limits *limits);
-    /* A Metric with these points, instead of spans. */
-    uint8_t *(*put_metric)(uint8_t *to, uint8_t *end, const struct metric_points *points);
-    /* The resource and its schema URL. Attributes that do not fit are dropped and counted in the resource. */
-    uint8_t *(*put_resource)(const struct wire *wire, uint8_t *to, uint8_t *end,
-                             const struct resource *resource, const char *schema_url,
-                             const struct wire_limits *limits);
-    uint8_t *(*put_scope)(const struct wire *wire, uint8_t *to, uint8_t *end, const char *name,
-                          const char *version, const char *schema_url);
     /* Writes the head of a section whose first span starts at `at` and whose spans take `span_bytes`; returns
      * its start. In JSON every span starts with a comma, and the head overwrites the first one's. */
     uint8_t *(*put_head)(const struct wire *wire, uint8_t *at, const struct wire_part *resource,
@@ -61,16 +53,26 @@ struct wire {
     /* Writes the closing of a section, and of the request if it is the last; returns the number of bytes. */
     size_t (*put_tail)(uint8_t *at, bool last);
 
+    bool is_json;
     /* JSON: the start of a request, of the list of scopes and of the list of spans or metrics. */
     const char *open_request, *open_scopes, *open_items;
 };
+
+/* The resource and its schema URL; NULL: without it. Attributes that do not fit are dropped and counted in
+ * the resource. */
+uint8_t *wire_put_resource(const struct wire *wire, uint8_t *to, uint8_t *end,
+                           const struct resource *resource, const char *schema_url,
+                           const struct wire_limits *limits);
+uint8_t *wire_put_scope(const struct wire *wire, uint8_t *to, uint8_t *end, const char *name,
+                        const char *version, const char *schema_url);
+/* A Metric with these points, instead of spans. */
+uint8_t *wire_put_metric(const struct wire *wire, uint8_t *to, uint8_t *end,
+                         const struct metric_points *points);
 
 /* ResourceMetrics, ScopeMetrics and Metric have the structure above and, in protobuf, the same field numbers
  * as those of spans. */
 extern const struct wire wire_protobuf;
 extern const struct wire wire_json, wire_json_metrics;
-uint8_t *protobuf_put_metric(uint8_t *to, uint8_t *end, const struct metric_points *points);
-uint8_t *json_put_metric(uint8_t *to, uint8_t *end, const struct metric_points *points);
 
 /* For a text that may be missing. */
 static inline size_t wire_text_len(const char *text)

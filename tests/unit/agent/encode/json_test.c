@@ -274,7 +274,7 @@ static void add(struct resource *resource, const char *key, struct resource_attr
 static const char *encode_resource(const struct resource *resource, size_t room)
 {
     uint8_t *end =
-        wire_json.put_resource(&wire_json, (uint8_t *)out, (uint8_t *)out + room, resource, "u", &no_limits);
+        wire_put_resource(&wire_json, (uint8_t *)out, (uint8_t *)out + room, resource, "u", &no_limits);
     assert_non_null(end);
     *end = '\0';
     return out;
@@ -339,8 +339,8 @@ static void test_parts_make_a_request(void **state)
 {
     uint8_t parts[1000];
     uint8_t *scope_at =
-        wire_json.put_resource(&wire_json, parts, parts + 700, &(struct resource){0}, "r", &no_limits);
-    uint8_t *end = wire_json.put_scope(&wire_json, scope_at, parts + sizeof parts, "cuspan", "1.2.3", "s");
+        wire_put_resource(&wire_json, parts, parts + 700, &(struct resource){0}, "r", &no_limits);
+    uint8_t *end = wire_put_scope(&wire_json, scope_at, parts + sizeof parts, "cuspan", "1.2.3", "s");
     struct wire_part resource = {parts, (size_t)(scope_at - parts)};
     struct wire_part scope = {scope_at, (size_t)(end - scope_at)};
     uint8_t *at = (uint8_t *)out + WIRE_HEAD_BYTES_MAX + resource.len + scope.len;
@@ -358,9 +358,8 @@ static void test_parts_make_a_request(void **state)
                  first ? "{\"resourceSpans\":[{" : ",{", first ? "]}" : "");
         assert_string_equal((char *)head, want);
     }
-    assert_null(wire_json.put_scope(&wire_json, parts, parts + 60, "cuspan", "1.2.3", "s"));
-    assert_null(
-        wire_json.put_resource(&wire_json, parts, parts + 60, &(struct resource){0}, "s", &no_limits));
+    assert_null(wire_put_scope(&wire_json, parts, parts + 60, "cuspan", "1.2.3", "s"));
+    assert_null(wire_put_resource(&wire_json, parts, parts + 60, &(struct resource){0}, "s", &no_limits));
 }
 
 int main(void)

@@ -548,8 +548,8 @@ static void test_resource(void **state)
     add(&resource, "args",
         (struct resource_attr){.type = RESOURCE_STRING_ARRAY, .string = TEXT("one\0tw\xff\0")});
     add(&resource, "none", (struct resource_attr){.type = RESOURCE_STRING_ARRAY, .string = TEXT("")});
-    uint8_t *end = wire_protobuf.put_resource(&wire_protobuf, buffer, buffer + 4096, &resource,
-                                              "https://schema", &no_limits);
+    uint8_t *end =
+        wire_put_resource(&wire_protobuf, buffer, buffer + 4096, &resource, "https://schema", &no_limits);
     struct walker w = {buffer, end};
     struct walker inner = take_message(&w, 1);
     take_string_attr(&inner, 1, "service.name", "caf\xc3\xa9 \xef\xbf\xbd");
@@ -597,8 +597,7 @@ static void test_arrays_in_a_resource_keep_their_type(void **state)
         (struct resource_attr){
             .type = RESOURCE_ARRAY, .item_type = RESOURCE_DOUBLE, .items = reals, .item_count = 1});
     add(&resource, "none", (struct resource_attr){.type = RESOURCE_ARRAY, .item_type = RESOURCE_INT});
-    uint8_t *end =
-        wire_protobuf.put_resource(&wire_protobuf, buffer, buffer + 4096, &resource, "", &no_limits);
+    uint8_t *end = wire_put_resource(&wire_protobuf, buffer, buffer + 4096, &resource, "", &no_limits);
     struct walker w = {buffer, end};
     struct walker inner = take_message(&w, 1);
     struct walker array = take_array(&inner, "is");
@@ -631,7 +630,7 @@ static void test_an_array_that_does_not_fit_is_left_out(void **state)
             .type = RESOURCE_ARRAY, .item_type = RESOURCE_DOUBLE, .items = many, .item_count = 1000});
     add(&resource, "short", (struct resource_attr){.type = RESOURCE_INT, .integer = 1});
     uint8_t *room = malloc(2000);
-    uint8_t *end = wire_protobuf.put_resource(&wire_protobuf, room, room + 2000, &resource, "u", &no_limits);
+    uint8_t *end = wire_put_resource(&wire_protobuf, room, room + 2000, &resource, "u", &no_limits);
     struct walker w = {room, end};
     struct walker inner = take_message(&w, 1);
     take_int_attr(&inner, 1, "short", 1);
@@ -650,7 +649,7 @@ static void test_resource_leaves_out_what_does_not_fit(void **state)
     add(&resource, "short", (struct resource_attr){.type = RESOURCE_INT, .integer = 1});
     struct wire_limits limits = {UINT32_MAX, 2000, 0, 0, 0};
     uint8_t *room = malloc(3000);
-    uint8_t *end = wire_protobuf.put_resource(&wire_protobuf, room, room + 3000, &resource, "u", &limits);
+    uint8_t *end = wire_put_resource(&wire_protobuf, room, room + 3000, &resource, "u", &limits);
     struct walker w = {room, end};
     struct walker inner = take_message(&w, 1);
     struct walker value = take_pair(&inner, 1, "long");
@@ -665,9 +664,9 @@ static void test_resource_leaves_out_what_does_not_fit(void **state)
 static void test_head_leads_to_the_spans(void **state)
 {
     uint8_t parts[600];
-    uint8_t *scope_at = wire_protobuf.put_resource(&wire_protobuf, parts, parts + 500, &(struct resource){0},
-                                                   "r", &no_limits);
-    uint8_t *end = wire_protobuf.put_scope(&wire_protobuf, scope_at, parts + 600, "cuspan", "1.2.3", "s");
+    uint8_t *scope_at =
+        wire_put_resource(&wire_protobuf, parts, parts + 500, &(struct resource){0}, "r", &no_limits);
+    uint8_t *end = wire_put_scope(&wire_protobuf, scope_at, parts + 600, "cuspan", "1.2.3", "s");
     struct wire_part resource = {parts, (size_t)(scope_at - parts)};
     struct wire_part scope = {scope_at, (size_t)(end - scope_at)};
     const uint64_t sizes[] = {1, 60, 100, 127, 128, 16000, 16383, 16384, 100000};
@@ -699,10 +698,10 @@ static void test_scope_without_room(void **state)
 {
     uint8_t room[200];
     for (size_t size = 0; size < 60; size++)
-        assert_null(wire_protobuf.put_scope(&wire_protobuf, room, room + size, "a scope with a name", "1.2.3",
-                                            "https://a.schema"));
-    assert_null(wire_protobuf.put_resource(&wire_protobuf, room, room + 100, &(struct resource){0},
-                                           "https://a.schema", &no_limits));
+        assert_null(wire_put_scope(&wire_protobuf, room, room + size, "a scope with a name", "1.2.3",
+                                   "https://a.schema"));
+    assert_null(wire_put_resource(&wire_protobuf, room, room + 100, &(struct resource){0}, "https://a.schema",
+                                  &no_limits));
 }
 
 int main(void)
