@@ -3,7 +3,7 @@
 #include "agent/encode/protobuf.h"
 
 /* Of protobuf. */
-enum wire_type { WIRE_VARINT, WIRE_FIXED64, WIRE_BYTES };
+enum wire_type { WIRE_VARINT, WIRE_FIXED64, WIRE_BYTES, WIRE_FIXED32 = 5 };
 
 static uint8_t tag_of(unsigned number, enum wire_type type)
 {
@@ -87,32 +87,32 @@ void message_close_packed(struct message *m, uint8_t *body)
         close_body(m, body, "]");
 }
 
-static void put_fixed64(struct message *m, const void *bytes)
-{
-    json_put_bytes(&m->out, bytes, 8);
-}
-
 static void put_varint(struct message *m, uint64_t value)
 {
     if (json_reserve(&m->out, PROTOBUF_VARINT_MAX))
         m->out.p = protobuf_put_varint(m->out.p, value);
 }
 
-static bool is_fixed(enum message_number type)
+static enum wire_type wire_type_of(enum message_number type)
 {
-    return type == MESSAGE_FIXED64 || type == MESSAGE_SFIXED64;
+    if (type == MESSAGE_FIXED32)
+        return WIRE_FIXED32;
+    return type == MESSAGE_FIXED64 || type == MESSAGE_SFIXED64 ? WIRE_FIXED64 : WIRE_VARINT;
 }
 
 static void put_json_number(struct json_text *out, enum message_number type, int64_t value)
 {
-    bool is_quoted = type == MESSAGE_INT64 || is_fixed(type);
+    bool is_quoted = type == MESSAGE_INT64 || wire_type_of(type) == WIRE_FIXED64;
     if (type == MESSAGE_BOOL) {
         value ? JSON_PUT(out, "true") : JSON_PUT(out, "false");
         return;
     }
     if (is_quoted)
         JSON_PUT(out, "\"");
-    json_put_signed(out, value);
+    if (type == MESSAGE_FIXED64)
+        json_put_unsigned(out, (uint64_t)value);
+    else
+        json_put_signed(out, value);
     if (is_quoted)
         JSON_PUT(out, "\"");
 }
@@ -125,15 +125,22 @@ static uint64_t zigzag(int64_t value)
 void message_number(struct message *m, unsigned number, const char *name, enum message_number type,
                     int64_t value)
 {
+    enum wire_type wire_type = wire_type_of(type);
     if (!m->is_json && !value && number && type <= MESSAGE_FIXED64)
         return;
-    begin(m, number, is_fixed(type) ? WIRE_FIXED64 : WIRE_VARINT, name);
+    begin(m, number, wire_type, name);
     if (m->is_json)
         put_json_number(&m->out, type, value);
-    else if (is_fixed(type))
-        put_fixed64(m, &value);
-    else
+    else if (wire_type == WIRE_VARINT)
         put_varint(m, type == MESSAGE_SINT32 ? zigzag(value) : (uint64_t)value);
+    else
+        json_put_bytes(&m->out, &value, wire_type == WIRE_FIXED32 ? 4 : 8);
+}
+
+void message_count(struct message *m, unsigned number, const char *name, uint32_t count)
+{
+    if (count)
+        message_number(m, number, name, MESSAGE_INT32, count);
 }
 
 void message_double(struct message *m, unsigned number, const char *name, double value)
@@ -142,7 +149,14 @@ void message_double(struct message *m, unsigned number, const char *name, double
     if (m->is_json)
         json_put_double(&m->out, value);
     else
-        put_fixed64(m, &value);
+        json_put_bytes(&m->out, &value, sizeof value);
+}
+
+/* `end` NULL: it did not fit. */
+static void adopt(struct json_text *out, uint8_t *end)
+{
+    out->full |= !end;
+    out->p = end ? end : out->p;
 }
 
 void message_text(struct message *m, unsigned number, const char *name, const char *text, size_t len,
@@ -154,10 +168,8 @@ void message_text(struct message *m, unsigned number, const char *name, const ch
         json_put_string(out, text, len, UTF8_NO_LIMIT, bytes_max);
         return;
     }
-    uint8_t *end =
-        protobuf_put_text_repaired(out->p, out->end, tag_of(number, WIRE_BYTES), text, len, bytes_max);
-    out->full |= !end;
-    out->p = end ? end : out->p;
+    adopt(out,
+          protobuf_put_text_repaired(out->p, out->end, tag_of(number, WIRE_BYTES), text, len, bytes_max));
 }
 
 void message_string(struct message *m, unsigned number, const char *name, const char *text, size_t bytes_max)
@@ -180,14 +192,14 @@ void message_id(struct message *m, unsigned number, const char *name, const uint
     json_put_bytes(&m->out, id, len);
 }
 
-void message_value(struct message *m, const struct span_attr *value, size_t bytes_max)
+void message_attrs(struct message *m, unsigned number, const struct span_attr *attrs, uint32_t count,
+                   const struct wire_limits *limits)
 {
-    if (value->type == ATTR_STRING)
-        message_text(m, 1, "stringValue", value->s, value->len, bytes_max);
-    else if (value->type == ATTR_BOOL)
-        message_number(m, 2, "boolValue", MESSAGE_BOOL, value->i != 0);
-    else if (value->type == ATTR_INT)
-        message_number(m, 3, "intValue", MESSAGE_INT64, value->i);
-    else
-        message_double(m, 4, "doubleValue", value->d);
+    struct json_text *out = &m->out;
+    if (m->is_json) {
+        json_put_attrs(out, attrs, count, limits);
+        return;
+    }
+    adopt(out, protobuf_put_attrs(out->p, out->end, tag_of(number, WIRE_BYTES), attrs, count, limits));
+    message_count(m, number + 1, NULL, count - wire_smaller(count, limits->attrs_max));
 }

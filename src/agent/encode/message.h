@@ -11,14 +11,15 @@ struct message {
     bool needs_comma; /* JSON: before the next field or item */
 };
 
-/* In JSON, 64-bit integers are strings. Unsigned fields have these types too: their values are below 2^63. */
+/* In JSON, 64-bit integers are strings. */
 enum message_number {
     /* Protobuf leaves out zeros. */
-    MESSAGE_INT32,
+    MESSAGE_INT32, /* also of unsigned and enum fields */
     MESSAGE_SINT32,
+    MESSAGE_FIXED32,
     MESSAGE_FIXED64,
     /* Members of a oneof, whose zeros are values. */
-    MESSAGE_INT64,
+    MESSAGE_INT64, /* also of unsigned fields with values below 2^63 */
     MESSAGE_SFIXED64,
     MESSAGE_BOOL
 };
@@ -36,6 +37,8 @@ void message_close_packed(struct message *m, uint8_t *body);
 
 void message_number(struct message *m, unsigned number, const char *name, enum message_number type,
                     int64_t value);
+/* Nothing if it is 0. */
+void message_count(struct message *m, unsigned number, const char *name, uint32_t count);
 void message_double(struct message *m, unsigned number, const char *name, double value);
 /* Made valid and truncated. Protobuf leaves out an empty message_string(). */
 void message_text(struct message *m, unsigned number, const char *name, const char *text, size_t len,
@@ -44,5 +47,14 @@ void message_string(struct message *m, unsigned number, const char *name, const 
 /* In hex in JSON. */
 void message_id(struct message *m, unsigned number, const char *name, const uint8_t *id, uint8_t len);
 
-/* The content of an AnyValue: a string, a number or a boolean. */
-void message_value(struct message *m, const struct span_attr *value, size_t bytes_max);
+/* Attributes up to the limit. The number of the others, if there are any, has the next field number. */
+void message_attrs(struct message *m, unsigned number, const struct span_attr *attrs, uint32_t count,
+                   const struct wire_limits *limits);
+/* Events, links, status, and counts of what was dropped. Few spans have any. */
+static inline bool span_has_details(const struct span *span, const struct wire_limits *limits)
+{
+    return span->event_count || span->link_count || span->events_dropped || span->attrs_dropped ||
+           span->status != SPAN_STATUS_UNSET || span->status_message ||
+           span_attr_total(span) > limits->attrs_max;
+}
+void message_details(struct message *m, const struct span *span, const struct wire_limits *limits);

@@ -2,26 +2,12 @@
 
 /* Metrics, written once per interval. */
 
+static const struct wire_limits no_limits = {
+    .value_chars_max = UINT32_MAX, .string_bytes_max = SPAN_STRING_MAX, .attrs_max = METRIC_ATTRS_MAX};
+
 static double seconds(uint64_t ns)
 {
     return (double)ns / 1e9;
-}
-
-static void put_attrs(struct message *m, unsigned number, const struct metric_point *point)
-{
-    if (!point->attr_count)
-        return;
-    message_open_list(m, "attributes");
-    for (uint32_t i = 0; i < point->attr_count; i++) {
-        const struct span_attr *attr = &point->attrs[i];
-        uint8_t *pair = message_open(m, number, NULL);
-        message_text(m, 1, "key", attr->key->name, attr->key->len, ATTR_KEY_BYTES_MAX);
-        uint8_t *value = message_open(m, 2, "value");
-        message_value(m, attr, SPAN_STRING_MAX);
-        message_close(m, value);
-        message_close(m, pair);
-    }
-    message_close_list(m);
 }
 
 /* The fields that all kinds of points have. Their attributes have different numbers. */
@@ -30,7 +16,7 @@ static void put_common(struct message *m, const struct metric_point *point, unsi
     message_number(m, 3, "timeUnixNano", MESSAGE_FIXED64, (int64_t)point->time_ns);
     if (point->start_ns)
         message_number(m, 2, "startTimeUnixNano", MESSAGE_FIXED64, (int64_t)point->start_ns);
-    put_attrs(m, attributes, point);
+    message_attrs(m, attributes, point->attrs, point->attr_count, &no_limits);
 }
 
 static void put_number(struct message *m, const struct metric_info *info, const struct metric_point *point)

@@ -86,16 +86,6 @@ static inline bool protobuf_has_room(const uint8_t *p, const uint8_t *end, size_
  * after it. Returns the new end. */
 uint8_t *protobuf_close(uint8_t *body, uint8_t *end);
 
-/* Writes the tag of a nested message and returns where the message starts, at `p` + 3; NULL if `p` is NULL or
- * there is no room. */
-static inline uint8_t *protobuf_open_checked(uint8_t *p, const uint8_t *end, uint8_t tag)
-{
-    if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
-        return NULL;
-    *p = tag;
-    return p + 3;
-}
-
 /* A string field whose text must be made valid or truncated. */
 uint8_t *protobuf_put_text_repaired(uint8_t *p, uint8_t *end, uint8_t tag, const char *text, size_t len,
                                     size_t bytes_max);
@@ -117,13 +107,9 @@ static inline uint8_t *protobuf_put_text(uint8_t *p, uint8_t *end, uint8_t tag, 
     return protobuf_put_text_repaired(p, end, tag, text, len, bytes_max);
 }
 
-/* The same for a NUL-terminated text, which may be NULL, as `p` may be. */
-static inline uint8_t *protobuf_put_string(uint8_t *p, uint8_t *end, uint8_t tag, const char *text,
-                                           size_t bytes_max)
-{
-    return p ? protobuf_put_text(p, end, tag, text, wire_text_len(text), bytes_max) : NULL;
-}
-
+/* Attributes up to the limit. */
+uint8_t *protobuf_put_attrs(uint8_t *p, uint8_t *end, uint8_t tag, const struct span_attr *attrs,
+                            uint32_t count, const struct wire_limits *limits);
 uint8_t *protobuf_put_span(uint8_t *to, uint8_t *end, const struct span *span,
                            const struct wire_limits *limits, const struct wire_part *shared);
 uint8_t *protobuf_put_shared(uint8_t *to, uint8_t *end, const struct span_shared *shared,

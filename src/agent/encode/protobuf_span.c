@@ -1,5 +1,6 @@
 #include "agent/encode/protobuf.h"
 
+#include "agent/encode/message.h"
 #include "agent/encode/number.h"
 
 /* The hot path of the agent: some 400 bytes a span. */
@@ -15,25 +16,7 @@ enum {
     SPAN_KIND = 0x30,
     SPAN_START = 0x39,
     SPAN_END = 0x41,
-    SPAN_ATTRIBUTE = 0x4a,
-    SPAN_ATTRIBUTES_DROPPED = 0x50,
-    SPAN_EVENT = 0x5a,
-    SPAN_EVENTS_DROPPED = 0x60,
-    SPAN_LINK = 0x6a,
-    SPAN_LINKS_DROPPED = 0x70,
-    SPAN_STATUS = 0x7a,
-    EVENT_TIME = 0x09,
-    EVENT_NAME = 0x12,
-    EVENT_ATTRIBUTE = 0x1a,
-    EVENT_ATTRIBUTES_DROPPED = 0x20,
-    LINK_TRACE_ID = 0x0a,
-    LINK_SPAN_ID = 0x12,
-    LINK_TRACE_STATE = 0x1a,
-    LINK_ATTRIBUTE = 0x22,
-    LINK_ATTRIBUTES_DROPPED = 0x28,
-    LINK_FLAGS = 0x35,
-    STATUS_MESSAGE = 0x12,
-    STATUS_CODE = 0x18
+    SPAN_ATTRIBUTE = 0x4a
 };
 
 /* An attribute without its string, with a margin: keys are copied 32 bytes at a time. */
@@ -265,80 +248,19 @@ static inline uint8_t *put_attrs(uint8_t *p, uint8_t *end, uint8_t tag, const st
     return p;
 }
 
-static uint8_t *put_event(uint8_t *p, uint8_t *end, const struct span_event *event,
-                          const struct wire_limits *limits)
+uint8_t *protobuf_put_attrs(uint8_t *p, uint8_t *end, uint8_t tag, const struct span_attr *attrs,
+                            uint32_t count, const struct wire_limits *limits)
 {
-    uint8_t *body = protobuf_open_checked(p, end, SPAN_EVENT);
-    if (!body)
-        return NULL;
-    p = protobuf_put_fixed64(body, EVENT_TIME, event->time_ns);
-    p = protobuf_put_string(p, end, EVENT_NAME, event->name, limits->string_bytes_max);
-    if (p)
-        p = put_attrs(p, end, EVENT_ATTRIBUTE, event->attrs, event->attr_count, limits);
-    if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
-        return NULL;
-    p = protobuf_put_count(p, EVENT_ATTRIBUTES_DROPPED,
-                           event->attr_count - wire_smaller(event->attr_count, limits->attrs_max));
-    return protobuf_close(body, p);
+    return put_attrs(p, end, tag, attrs, count, limits);
 }
 
-static uint8_t *put_link(uint8_t *p, uint8_t *end, const struct span_link *link,
-                         const struct wire_limits *limits)
+static uint8_t *put_details(uint8_t *p, uint8_t *end, const struct span *span,
+                            const struct wire_limits *limits)
 {
-    uint8_t *body = protobuf_open_checked(p, end, SPAN_LINK);
-    if (!body)
-        return NULL;
-    uint32_t attr_count = link->attr.key != NULL;
-    memcpy(body, (uint8_t[]){LINK_TRACE_ID, 16}, 2);
-    memcpy(body + 2, link->trace_id, 16);
-    memcpy(body + 18, (uint8_t[]){LINK_SPAN_ID, 8}, 2);
-    memcpy(body + 20, link->span_id, 8);
-    p = protobuf_put_string(body + 28, end, LINK_TRACE_STATE, link->trace_state, limits->string_bytes_max);
-    if (p)
-        p = put_attrs(p, end, LINK_ATTRIBUTE, &link->attr, attr_count, limits);
-    if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
-        return NULL;
-    p = protobuf_put_count(p, LINK_ATTRIBUTES_DROPPED,
-                           attr_count - wire_smaller(attr_count, limits->attrs_max));
-    if (link->flags) {
-        *p = LINK_FLAGS;
-        memcpy(p + 1, &link->flags, 4);
-        p += 5;
-    }
-    return protobuf_close(body, p);
-}
-
-static uint8_t *put_status(uint8_t *p, uint8_t *end, const struct span *span,
-                           const struct wire_limits *limits)
-{
-    *p = SPAN_STATUS;
-    uint8_t *body = p + 3;
-    p = protobuf_put_string(body, end, STATUS_MESSAGE, span->status_message, limits->string_bytes_max);
-    if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
-        return NULL;
-    return protobuf_close(body, protobuf_put_count(p, STATUS_CODE, span->status));
-}
-
-/* Rare parts of a span: counts of dropped items, events, links, status. `p` has room for PROTOBUF_ROOM. */
-static uint8_t *put_rare(uint8_t *p, uint8_t *end, const struct span *span, const struct wire_limits *limits)
-{
-    uint32_t attrs = span_attr_total(span), kept_attrs = wire_smaller(attrs, limits->attrs_max);
-    uint32_t events = wire_smaller(span->event_count, limits->events_max);
-    uint32_t links = wire_smaller(span->link_count, limits->links_max);
-    p = protobuf_put_count(p, SPAN_ATTRIBUTES_DROPPED, span->attrs_dropped + (attrs - kept_attrs));
-    for (uint32_t i = 0; p && i < events; i++)
-        p = put_event(p, end, &span->events[i], limits);
-    if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
-        return NULL;
-    p = protobuf_put_count(p, SPAN_EVENTS_DROPPED, span->events_dropped + (span->event_count - events));
-    for (uint32_t i = 0; p && i < links; i++)
-        p = put_link(p, end, &span->links[i], limits);
-    if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
-        return NULL;
-    p = protobuf_put_count(p, SPAN_LINKS_DROPPED, span->link_count - links);
-    if (span->status != SPAN_STATUS_UNSET || span->status_message)
-        p = put_status(p, end, span, limits);
-    return p;
+    struct message m = {{p, end, false}, .is_json = false};
+    if (__builtin_expect(span_has_details(span, limits), 0))
+        message_details(&m, span, limits);
+    return m.out.full ? NULL : m.out.p;
 }
 
 static bool is_root(const struct span *span)
@@ -432,7 +354,7 @@ uint8_t *protobuf_put_span(uint8_t *to, uint8_t *end, const struct span *span,
     p = put_own_attrs(p, end, span, limits);
     if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
         return NULL;
-    p = put_rare(p, end, span, limits);
+    p = put_details(p, end, span, limits);
     if (!p || !protobuf_has_room(p, end, PROTOBUF_ROOM))
         return NULL;
     return protobuf_close(body, p);

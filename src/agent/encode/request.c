@@ -6,10 +6,12 @@
 
 static void put_scalar(struct message *m, enum resource_value type, int64_t integer, double real)
 {
-    struct span_attr value = {.type = type == RESOURCE_BOOL ? ATTR_BOOL : ATTR_INT, .i = integer};
-    if (type == RESOURCE_DOUBLE)
-        value = (struct span_attr){.type = ATTR_DOUBLE, .d = real};
-    message_value(m, &value, 0);
+    if (type == RESOURCE_BOOL)
+        message_number(m, 2, "boolValue", MESSAGE_BOOL, integer != 0);
+    else if (type == RESOURCE_INT)
+        message_number(m, 3, "intValue", MESSAGE_INT64, integer);
+    else
+        message_double(m, 4, "doubleValue", real);
 }
 
 static void put_strings(struct message *m, const char *strings, size_t bytes_max)
@@ -90,8 +92,7 @@ uint8_t *wire_put_resource(const struct wire *wire, uint8_t *to, uint8_t *end,
     }
     m.out.end = end;
     message_close_list(&m);
-    if (dropped) /* in JSON too */
-        message_number(&m, 2, "droppedAttributesCount", MESSAGE_INT32, dropped);
+    message_count(&m, 2, "droppedAttributesCount", dropped);
     message_close(&m, body);
     message_string(&m, 3, "schemaUrl", schema_url, limits->string_bytes_max);
     json_put_bytes(&m.out, wire->open_scopes, strlen(wire->open_scopes));
