@@ -182,9 +182,9 @@ enum status encoder_set_resource(struct encoder *encoder, uint16_t index, const 
     return status;
 }
 
-size_t encoder_put_resource(const struct resource *resource, uint8_t *to, size_t room)
+size_t encoder_put_resource(const struct resource *resource, const char *schema_url, uint8_t *to, size_t room)
 {
-    uint8_t *end = wire_put_resource(&wire_protobuf, to, to + room, resource, "", &resource_limits);
+    uint8_t *end = wire_put_resource(&wire_protobuf, to, to + room, resource, schema_url, &resource_limits);
     return end ? (size_t)(end - to) : 0;
 }
 

@@ -54,9 +54,10 @@ void encoder_destroy(struct encoder *encoder);
 enum status encoder_set_resource(struct encoder *encoder, uint16_t index,
                                  const struct resource *resource) MUST_CHECK;
 
-/* Encodes the resource in protobuf as field 1, for any message that has a Resource there. Returns the number
- * of bytes; 0: no room. Attributes that do not fit are dropped and counted in it. */
-size_t encoder_put_resource(const struct resource *resource, uint8_t *to, size_t room);
+/* Encodes the resource in protobuf as field 1, and the schema URL as field 3 unless it is empty. Returns the
+ * number of bytes; 0: no room. Attributes that do not fit are dropped and counted in it. */
+size_t encoder_put_resource(const struct resource *resource, const char *schema_url, uint8_t *to,
+                            size_t room);
 
 /* Anything but OK means that the span was not added:
  * FULL       the batch has reached its bounds: seal it and add the span again

@@ -6,19 +6,15 @@
 
 #include <stdlib.h>
 
-#define TEXT_BYTES_MAX 4096 /* longer strings are cut */
+#define TEXT_BYTES_MAX  4096 /* longer strings are cut */
+#define SCOPE_BYTES_MAX 512
 
 /* Tags: number << 3 | type. */
 enum {
     REQUEST_RESOURCE_PROFILES = 0x0a,
     REQUEST_DICTIONARY = 0x12,
     RESOURCE_PROFILES_SCOPE_PROFILES = 0x12,
-    RESOURCE_PROFILES_SCHEMA_URL = 0x1a,
-    SCOPE_PROFILES_SCOPE = 0x0a,
     SCOPE_PROFILES_PROFILE = 0x12,
-    SCOPE_PROFILES_SCHEMA_URL = 0x1a,
-    SCOPE_NAME = 0x0a,
-    SCOPE_VERSION = 0x12,
     DICTIONARY_MAPPING = 0x0a,
     DICTIONARY_LOCATION = 0x12,
     DICTIONARY_FUNCTION = 0x1a,
@@ -63,12 +59,12 @@ static const char *const own_strings[TEXT_COUNT] = {[TEXT_FRAME_TYPE] = "profile
 static const char *const frame_types[] = {
     [PROFILE_FRAME_PYTHON] = "cpython", [PROFILE_FRAME_NATIVE] = "native", [PROFILE_FRAME_CUDA] = "cuda"};
 
+/* Field numbers of resource, scope and their schema URLs are those of spans. */
 struct profile_encoder {
     struct chunk_pool *pool;
-    const char *scope_name, *scope_version;
-    size_t resource_bytes;
-    uint8_t resource[ENCODER_RESOURCE_BYTES_MAX]; /* encoded as field 1 */
-    char schema_url_text[SCHEMA_URL_MAX + 1];
+    size_t resource_bytes, scope_bytes;
+    uint8_t resource[ENCODER_RESOURCE_BYTES_MAX];
+    uint8_t scope[SCOPE_BYTES_MAX];
 };
 
 /* Writes into chunks; `pool` NULL: only counts. */
@@ -295,32 +291,21 @@ static void put_profile(struct writer *w, const struct source *from, uint32_t un
     put_number(w, PROFILE_PERIOD, 1);
 }
 
-static void put_scope(struct writer *w, const struct source *from, uint32_t unused)
-{
-    (void)unused;
-    const struct profile_encoder *encoder = from->encoder;
-    put_text(w, SCOPE_NAME, encoder->scope_name, strlen(encoder->scope_name));
-    put_text(w, SCOPE_VERSION, encoder->scope_version, strlen(encoder->scope_version));
-}
-
 static void put_scope_profiles(struct writer *w, const struct source *from, uint32_t unused)
 {
     (void)unused;
     struct source of_kind = *from;
-    put_message(w, SCOPE_PROFILES_SCOPE, put_scope, from, 0);
+    put_bytes(w, from->encoder->scope, from->encoder->scope_bytes);
     for (of_kind.kind = 0; of_kind.kind < PROFILE_KINDS; of_kind.kind++)
         if (from->profile->samples_of[of_kind.kind])
             put_message(w, SCOPE_PROFILES_PROFILE, put_profile, &of_kind, 0);
-    put_text(w, SCOPE_PROFILES_SCHEMA_URL, ENCODER_SCHEMA_URL, strlen(ENCODER_SCHEMA_URL));
 }
 
 static void put_resource_profiles(struct writer *w, const struct source *from, uint32_t unused)
 {
     (void)unused;
-    const struct profile_encoder *encoder = from->encoder;
-    put_bytes(w, encoder->resource, encoder->resource_bytes);
+    put_bytes(w, from->encoder->resource, from->encoder->resource_bytes);
     put_message(w, RESOURCE_PROFILES_SCOPE_PROFILES, put_scope_profiles, from, 0);
-    put_text(w, RESOURCE_PROFILES_SCHEMA_URL, encoder->schema_url_text, strlen(encoder->schema_url_text));
 }
 
 /* The encoder. */
@@ -332,9 +317,9 @@ enum status profile_encoder_create(struct chunk_pool *pool, const char *scope_na
     if (!made)
         return STATUS_NO_MEMORY;
     made->pool = pool;
-    made->scope_name = scope_name;
-    made->scope_version = scope_version;
-    memcpy(made->schema_url_text, ENCODER_SCHEMA_URL, sizeof ENCODER_SCHEMA_URL);
+    const uint8_t *end = wire_put_scope(&wire_protobuf, made->scope, made->scope + sizeof made->scope,
+                                        scope_name, scope_version, ENCODER_SCHEMA_URL);
+    made->scope_bytes = end ? (size_t)(end - made->scope) : 0;
     *encoder = made;
     return STATUS_OK;
 }
@@ -347,10 +332,8 @@ void profile_encoder_destroy(struct profile_encoder *encoder)
 void profile_encoder_set_resource(struct profile_encoder *encoder, const struct resource *resource)
 {
     const char *url = resource->schema_url ? resource->schema_url : ENCODER_SCHEMA_URL;
-    encoder->resource_bytes = encoder_put_resource(resource, encoder->resource, sizeof encoder->resource);
-    size_t bytes = strnlen(url, sizeof encoder->schema_url_text - 1);
-    memcpy(encoder->schema_url_text, url, bytes);
-    encoder->schema_url_text[bytes] = '\0';
+    encoder->resource_bytes =
+        encoder_put_resource(resource, url, encoder->resource, sizeof encoder->resource);
 }
 
 struct batch *profile_encoder_make(struct profile_encoder *encoder, const struct profile *profile)

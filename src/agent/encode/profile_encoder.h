@@ -10,7 +10,7 @@
 
 struct profile_encoder;
 
-/* `scope_name` and `scope_version` must outlive it. NO_MEMORY. */
+/* NO_MEMORY. */
 enum status profile_encoder_create(struct chunk_pool *pool, const char *scope_name, const char *scope_version,
                                    struct profile_encoder **encoder) MUST_CHECK;
 void profile_encoder_destroy(struct profile_encoder *encoder);

@@ -43,7 +43,7 @@ static uint8_t *put_attribute(uint8_t *to, const char *key, unsigned value_field
 
 static size_t put_payload(const struct resource *resource, uint8_t *to, size_t room)
 {
-    uint8_t *end = to + encoder_put_resource(resource, to, room - THREAD_ATTRS_ROOM);
+    uint8_t *end = to + encoder_put_resource(resource, "", to, room - THREAD_ATTRS_ROOM);
     end = put_attribute(end, "threadlocal.schema_version", 1, THREAD_SCHEMA);
     end =
         put_attribute(end, "threadlocal.attribute_key_map", 5, ""); /* an empty list: we add no attributes */

@@ -225,7 +225,7 @@ static void test_text_is_made_valid_and_cut(void **state)
 static void test_the_resource_and_its_schema(void **state)
 {
     (void)state;
-    char url[SCHEMA_URL_MAX + 2];
+    char url[SCHEMA_URL_MAX + 1];
     struct profile profile = make(1);
     struct resource resource = {0};
     struct bytes all, of_resource, part;
