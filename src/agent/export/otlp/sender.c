@@ -8,7 +8,6 @@
 #include "agent/export/otlp/grpc.h"
 #include "agent/export/otlp/headers.h"
 #include "agent/export/otlp/retry.h"
-#include "agent/export/otlp/verdict.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -336,6 +335,20 @@ void sender_deliver_body(struct output *output, const struct request_body *body,
         }
     }
     give_up(sender, body, turn, delivery);
+}
+
+bool sender_ask(struct output *output, const struct request_body *body, struct transport_response *response,
+                struct verdict *verdict)
+{
+    struct sender *sender = (struct sender *)output;
+    char message[sizeof verdict->message];
+    if (!sender->connection)
+        return false;
+    send_request(sender, body, NEVER_NS, response);
+    judge(sender, body, response, verdict);
+    headers_sanitize(&sender->headers, message, sizeof message, verdict->message);
+    memcpy(verdict->message, message, sizeof message);
+    return true;
 }
 
 static void sender_deliver(struct output *output, struct batch *batch, struct delivery *delivery)

@@ -5,6 +5,7 @@
 #include "agent/export/delivery/delivery_control.h"
 #include "agent/export/delivery/output.h"
 #include "agent/export/delivery/request_body.h"
+#include "agent/export/otlp/verdict.h"
 #include "model/settings/settings.h"
 
 /* Copies what it needs of both. NO_MEMORY only. */
@@ -17,3 +18,7 @@ enum status sender_create(const struct output_settings *settings,
  * send it. One thread at a time. */
 void sender_deliver_body(struct output *output, const struct request_body *body, bool for_ever,
                          struct delivery *delivery);
+
+/* One request whatever the answer is, with texts that may be shown. False: the output could not be opened. */
+bool sender_ask(struct output *output, const struct request_body *body, struct transport_response *response,
+                struct verdict *verdict);
