@@ -162,6 +162,11 @@ static void put_text(struct metric_point *point, const struct attr_key *key, con
     put(point, (struct span_attr){.key = key, .type = ATTR_STRING, .s = text, .len = (uint32_t)strlen(text)});
 }
 
+static void put_int(struct metric_point *point, const struct attr_key *key, int64_t value)
+{
+    put(point, (struct span_attr){.key = key, .type = ATTR_INT, .i = value});
+}
+
 static void put_overflow(struct metric_point *point)
 {
     put(point, (struct span_attr){.key = &key_metric_overflow, .type = ATTR_BOOL, .i = 1});
@@ -172,7 +177,7 @@ static void put_device(const struct metrics *m, struct metric_point *point, uint
     const char *id = correlate_device_id(m->correlate, device);
     if (*id)
         put_text(point, &key_hw_id, id);
-    put(point, (struct span_attr){.key = ATTR(SEMCONV_CUDA_DEVICE_ID), .type = ATTR_INT, .i = device});
+    put_int(point, ATTR(SEMCONV_CUDA_DEVICE_ID), device);
 }
 
 /* The increase since the last export. If the table of last values is full, it is 0, because exporting the
@@ -299,39 +304,30 @@ static void add_all_memory(struct metrics *m, const struct live_stats *figures, 
     add_memory(m, 0, &figures->pinned, MEMORY_PINNED, metric);
 }
 
-static void put_step(struct metric_point *point, const struct step_times *steps, unsigned kind)
+/* `key` NULL: the kind is all that tells points of the metric apart. */
+static void add_step(struct metrics *m, enum metric metric, const struct step_times *steps, unsigned kind,
+                     const struct histogram *histogram, const struct attr_key *key, const char *text)
 {
+    struct metric_point *point = add_histogram(m, metric, histogram);
     if (steps->rank >= 0)
-        put(point,
-            (struct span_attr){.key = ATTR(SEMCONV_CUDA_PROCESS_RANK), .type = ATTR_INT, .i = steps->rank});
+        put_int(point, ATTR(SEMCONV_CUDA_PROCESS_RANK), steps->rank);
     put_text(point, ATTR(SEMCONV_TRAINING_STEP_KIND), step_kind_name((uint8_t)kind));
+    if (key)
+        put_text(point, key, text);
 }
 
-static void add_step_durations(struct metrics *m, const struct step_times *steps)
+static void add_steps(struct metrics *m, const struct step_times *steps)
 {
-    for (unsigned kind = 0; kind < STEP_NONE; kind++) {
-        for (unsigned source = 0; source < STEP_BY_NONE; source++) {
-            struct metric_point *point =
-                add_histogram(m, METRIC_STEP_DURATION, steps->durations[kind][source]);
-            put_step(point, steps, kind);
-            put_text(point, ATTR(SEMCONV_TRAINING_STEP_SOURCE), step_source_name((uint8_t)source));
-        }
-    }
-}
-
-static void add_step_parts(struct metrics *m, const struct step_times *steps)
-{
-    for (unsigned kind = 0; kind < STEP_NONE; kind++) {
-        for (unsigned part = 0; part < STEP_PARTS; part++) {
-            struct metric_point *point =
-                add_histogram(m, METRIC_STEP_PART_DURATION, steps->parts[kind][part]);
-            put_step(point, steps, kind);
-            put_text(point, ATTR(SEMCONV_TRAINING_STEP_PART), step_part_name((enum step_part)part));
-        }
-    }
     for (unsigned kind = 0; kind < STEP_NONE; kind++)
-        put_step(add_histogram(m, METRIC_STEP_COMMUNICATION_DURATION, steps->communication[kind]), steps,
-                 kind);
+        for (unsigned source = 0; source < STEP_BY_NONE; source++)
+            add_step(m, METRIC_STEP_DURATION, steps, kind, steps->durations[kind][source],
+                     ATTR(SEMCONV_TRAINING_STEP_SOURCE), step_source_name((uint8_t)source));
+    for (unsigned kind = 0; kind < STEP_NONE; kind++)
+        for (enum step_part part = 0; part < STEP_PARTS; part++)
+            add_step(m, METRIC_STEP_PART_DURATION, steps, kind, steps->parts[kind][part],
+                     ATTR(SEMCONV_TRAINING_STEP_PART), step_part_name(part));
+    for (unsigned kind = 0; kind < STEP_NONE; kind++)
+        add_step(m, METRIC_STEP_COMMUNICATION_DURATION, steps, kind, steps->communication[kind], NULL, NULL);
 }
 
 /* Or capture sleeps between the sampled steps of a job. */
@@ -348,10 +344,8 @@ static void add_figures(struct metrics *m, const struct live_stats *figures)
         for (uint32_t i = 0; i < DEVICES_MAX; i++)
             if (figures->devices[i])
                 add_device(m, metric, i, figures->devices[i]);
-    if (figures->steps) {
-        add_step_durations(m, figures->steps);
-        add_step_parts(m, figures->steps);
-    }
+    if (figures->steps)
+        add_steps(m, figures->steps);
     if (are_all_allocations_seen(m->settings)) {
         add_all_memory(m, figures, METRIC_MEMORY_USAGE);
         add_all_memory(m, figures, METRIC_MEMORY_PEAK);
@@ -442,9 +436,7 @@ static void put_operation(const struct metrics *m, struct metric_point *point,
     if (*operation->error)
         put_text(point, &key_error_type, operation->error);
     if (operation->http_status)
-        put(point, (struct span_attr){.key = ATTR(SEMCONV_HTTP_RESPONSE_STATUS_CODE),
-                                      .type = ATTR_INT,
-                                      .i = operation->http_status});
+        put_int(point, ATTR(SEMCONV_HTTP_RESPONSE_STATUS_CODE), operation->http_status);
 }
 
 /* Encoded at once, because senders continue to count. */
