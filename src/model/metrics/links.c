@@ -3,7 +3,6 @@
 #include "model/semconv.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,33 +48,23 @@ void links_address(const char *text, char address[LINKS_ADDRESS_BYTES])
 
 /* "GPU-… address=… pcie=5x16 nvlink=18 version=4 rate=26562000000 ends=switch,switch" */
 
-static void add(char text[LINKS_TEXT_BYTES], size_t *length, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static void add(char text[LINKS_TEXT_BYTES], size_t *length, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    int added = vsnprintf(text + *length, LINKS_TEXT_BYTES - *length, format, arguments);
-    va_end(arguments);
-    if (added > 0)
-        *length +=
-            (size_t)added < LINKS_TEXT_BYTES - *length ? (size_t)added : LINKS_TEXT_BYTES - 1 - *length;
-}
-
 void links_to_text(const struct device_links *links, char text[LINKS_TEXT_BYTES])
 {
-    size_t length = 0;
-    add(text, &length, "%s", links->id);
-    if (*links->address)
-        add(text, &length, " address=%s", links->address);
-    if (links->pcie_generation && links->pcie_width)
-        add(text, &length, " pcie=%ux%u", links->pcie_generation, links->pcie_width);
-    if (!links->has_nvlinks)
+    FILE *to = fmemopen(text, LINKS_TEXT_BYTES - 1, "w");
+    text[0] = text[LINKS_TEXT_BYTES - 1] = '\0';
+    if (!to)
         return;
-    add(text, &length, " nvlink=%u version=%u rate=%llu", links->nvlink_count, links->nvlink_version,
-        (unsigned long long)links->nvlink_bytes_per_s);
-    for (uint32_t i = 0; i < links->nvlink_count; i++)
-        add(text, &length, "%s%s", i ? "," : " ends=", links->nvlink_ends[i]);
+    fprintf(to, "%s", links->id);
+    if (*links->address)
+        fprintf(to, " address=%s", links->address);
+    if (links->pcie_generation && links->pcie_width)
+        fprintf(to, " pcie=%ux%u", links->pcie_generation, links->pcie_width);
+    if (links->has_nvlinks)
+        fprintf(to, " nvlink=%u version=%u rate=%llu", links->nvlink_count, links->nvlink_version,
+                (unsigned long long)links->nvlink_bytes_per_s);
+    for (uint32_t i = 0; links->has_nvlinks && i < links->nvlink_count; i++)
+        fprintf(to, "%s%s", i ? "," : " ends=", links->nvlink_ends[i]);
+    fclose(to);
 }
 
 static void take_ends(char *list, struct device_links *links)

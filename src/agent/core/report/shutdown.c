@@ -8,13 +8,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define TO_STANDARD_ERROR "stderr"
-#define TEXT_BYTES        4096
 
 enum fate { FATE_NOT_REACHED, FATE_UNDER_WAY, FATE_DONE, FATE_FAILED, FATE_SKIPPED };
 
@@ -155,58 +155,42 @@ void shutdown_write_json(struct json_writer *json)
     json_write_object_end(json);
 }
 
-struct page {
-    char text[TEXT_BYTES];
-    size_t used;
-};
-
-__attribute__((format(printf, 2, 3))) static void add(struct page *page, const char *format, ...)
-{
-    va_list args;
-    size_t room = sizeof page->text - page->used;
-    va_start(args, format);
-    int wanted = vsnprintf(page->text + page->used, room, format, args);
-    va_end(args);
-    if (wanted > 0)
-        page->used += (size_t)wanted < room ? (size_t)wanted : room - 1;
-}
-
-static void add_steps(struct page *page)
+static void print_steps(FILE *page)
 {
     for (enum shutdown_step step = 0; step < SHUTDOWN_STEP_COUNT; step++) {
         const char *error = atomic_load(&states[step].error);
-        add(page, "%-11s %-38s %9.3f ms  %llu %s%s%s%s\n", fates[atomic_load(&states[step].fate)],
-            steps[step].what, milliseconds(taken_ns(step)),
-            (unsigned long long)atomic_load(&states[step].count), steps[step].unit,
-            steps[step].is_optional ? " (optional)" : "", error ? ": " : "", error ? error : "");
+        fprintf(page, "%-11s %-38s %9.3f ms  %llu %s%s%s%s\n", fates[atomic_load(&states[step].fate)],
+                steps[step].what, milliseconds(taken_ns(step)),
+                (unsigned long long)atomic_load(&states[step].count), steps[step].unit,
+                steps[step].is_optional ? " (optional)" : "", error ? ": " : "", error ? error : "");
     }
 }
 
-static void add_checks(struct page *page)
+static void print_checks(FILE *page)
 {
     for (enum shutdown_check check = 0; check < SHUTDOWN_CHECK_COUNT; check++) {
         unsigned long long count = atomic_load(&open_counts[check]);
-        add(page, "%-11s %llu %s%s\n", count ? "open" : "closed", count, checks[check].what,
-            checks[check].is_optional ? " (optional)" : "");
+        fprintf(page, "%-11s %llu %s%s\n", count ? "open" : "closed", count, checks[check].what,
+                checks[check].is_optional ? " (optional)" : "");
     }
 }
 
-static void fill(struct page *page)
+static void print(FILE *page)
 {
-    add(page, "cuspan: the shutdown of process %d, by %s, took %.1f ms\n", (int)getpid(), cause_name(),
-        milliseconds(elapsed_ns()));
-    add_steps(page);
-    add_checks(page);
-    add(page, "%s\n", verdict());
+    fprintf(page, "cuspan: the shutdown of process %d, by %s, took %.1f ms\n", (int)getpid(), cause_name(),
+            milliseconds(elapsed_ns()));
+    print_steps(page);
+    print_checks(page);
+    fprintf(page, "%s\n", verdict());
 }
 
-static void write_file(const char *name, const struct page *page)
+static void write_file(const char *name, const char *text, size_t bytes)
 {
     char path[1024];
     int file = files_create_numbered(name, path, sizeof path);
     struct write_signals signals;
     write_signals_hold(&signals);
-    if (file < 0 || !files_write(file, page->text, page->used))
+    if (file < 0 || !files_write(file, text, bytes))
         log_warn("cannot write the shutdown report %s: %s", path, strerror(errno));
     write_signals_release(&signals);
     if (file >= 0)
@@ -215,13 +199,16 @@ static void write_file(const char *name, const struct page *page)
 
 void shutdown_write(const struct settings *settings)
 {
-    static struct page page;
-    if (!settings->shutdown_report)
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *page = settings->shutdown_report ? open_memstream(&text, &bytes) : NULL;
+    if (!page)
         return;
-    page.used = 0;
-    fill(&page);
-    if (strcmp(settings->shutdown_report, TO_STANDARD_ERROR) == 0)
-        log_write(page.text, page.used);
-    else
-        write_file(settings->shutdown_report, &page);
+    print(page);
+    bool is_complete = fclose(page) == 0;
+    if (is_complete && strcmp(settings->shutdown_report, TO_STANDARD_ERROR) == 0)
+        log_write(text, bytes);
+    else if (is_complete)
+        write_file(settings->shutdown_report, text, bytes);
+    free(text);
 }
