@@ -5,7 +5,7 @@
 #include "base/log/log.h"
 #include "base/process/guarded_fd.h"
 #include "base/log/standard_fd.h"
-#include "base/text/sanitize.h"
+#include "agent/export/delivery/request_body.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,6 +26,7 @@
 struct file {
     struct output output;
     struct delivery_control *control;
+    struct packer packer; /* zeroed: it does not compress */
     char *path;           /* NULL: standard output */
     struct guarded_fd fd; /* none: not open */
     bool mid_line;        /* the last line is incomplete: write a newline before the next one */
@@ -154,27 +155,17 @@ static bool write_all(struct file *file, struct iovec *parts, size_t count)
     return true;
 }
 
-static bool write_line(struct file *file, const struct batch *batch)
+/* Newlines end an incomplete line and this one: the body's first part is free, and so is one after its last.
+ */
+static bool write_line(struct file *file, struct batch *batch)
 {
-    size_t count = 2; /* newlines after an incomplete line and after this one */
-    for (const struct chunk *chunk = batch->chunks; chunk; chunk = chunk->next)
-        count++;
-    struct iovec *parts = calloc(count, sizeof *parts);
-    if (!parts)
-        return false;
     char newline[] = "\n";
-    size_t used = 0;
-    if (file->mid_line)
-        parts[used++] = (struct iovec){.iov_base = newline, .iov_len = 1};
-    for (struct chunk *chunk = batch->chunks; chunk; chunk = chunk->next)
-        parts[used++] =
-            (struct iovec){.iov_base = chunk->data + chunk->begin, .iov_len = chunk->end - chunk->begin};
-    parts[used++] = (struct iovec){.iov_base = newline, .iov_len = 1};
-    bool written = write_all(file, parts, used);
-    int saved_errno = errno;
-    free(parts);
-    errno = saved_errno;
-    return written;
+    struct request_body body;
+    if (!packer_pack(&file->packer, batch, &body))
+        return false;
+    size_t count = body.part_count + 1;
+    body.parts[0] = body.parts[count] = (struct iovec){.iov_base = newline, .iov_len = 1};
+    return file->mid_line ? write_all(file, body.parts, count + 1) : write_all(file, body.parts + 1, count);
 }
 
 static void lose(struct file *file, const struct batch *batch, struct delivery *delivery)
@@ -211,6 +202,7 @@ static void file_destroy(struct output *output)
 {
     struct file *file = (struct file *)output;
     close_file(file);
+    packer_deinit(&file->packer);
     free(file->path);
     free(file);
 }

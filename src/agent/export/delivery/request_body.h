@@ -29,5 +29,6 @@ void packer_deinit(struct packer *packer);
 
 /* Makes the body, which is valid until the next call and as long as the batch. If it is compressed, returns
  * the batch's chunks to their pool, so that little memory waits for an unreachable collector; the first chunk
- * stays, because it contains the batch itself. False: no memory, or a broken invariant. */
+ * stays, because it contains the batch itself. There is room for one more part behind the body. False: no
+ * memory, or a broken invariant. */
 bool packer_pack(struct packer *packer, struct batch *batch, struct request_body *body);
