@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/log/write_signals.h"
 #include "agent/encode/encoder.h"
+#include "agent/encode/message.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -22,32 +23,27 @@
 
 static struct process_context_header *mapping;
 
-/* A field of fewer than 128 bytes. */
-static uint8_t *put_field(uint8_t *to, unsigned number, const void *bytes, size_t count)
+/* A KeyValue in field 2 of ProcessContext. `schema` NULL: an empty list. */
+static void put_attribute(struct message *m, const char *key, const char *schema)
 {
-    *to++ = (uint8_t)(number << 3 | 2);
-    *to++ = (uint8_t)count;
-    memcpy(to, bytes, count);
-    return to + count;
-}
-
-/* A KeyValue in field 2 of ProcessContext. */
-static uint8_t *put_attribute(uint8_t *to, const char *key, unsigned value_field, const char *value)
-{
-    uint8_t any_value[64], pair[127];
-    size_t value_bytes = (size_t)(put_field(any_value, value_field, value, strlen(value)) - any_value);
-    uint8_t *end = put_field(pair, 1, key, strlen(key));
-    end = put_field(end, 2, any_value, value_bytes);
-    return put_field(to, 2, pair, (size_t)(end - pair));
+    uint8_t *pair = message_open(m, 2, NULL);
+    message_string(m, 1, "key", key, SPAN_STRING_MAX);
+    uint8_t *value = message_open(m, 2, "value");
+    if (schema)
+        message_string(m, 1, "stringValue", schema, SPAN_STRING_MAX);
+    else
+        message_close(m, message_open(m, 5, "arrayValue"));
+    message_close(m, value);
+    message_close(m, pair);
 }
 
 static size_t put_payload(const struct resource *resource, uint8_t *to, size_t room)
 {
-    uint8_t *end = to + encoder_put_resource(resource, "", to, room - THREAD_ATTRS_ROOM);
-    end = put_attribute(end, "threadlocal.schema_version", 1, THREAD_SCHEMA);
-    end =
-        put_attribute(end, "threadlocal.attribute_key_map", 5, ""); /* an empty list: we add no attributes */
-    return (size_t)(end - to);
+    size_t bytes = encoder_put_resource(resource, "", to, room - THREAD_ATTRS_ROOM);
+    struct message m = {{to + bytes, to + room, false}, .is_json = false};
+    put_attribute(&m, "threadlocal.schema_version", THREAD_SCHEMA);
+    put_attribute(&m, "threadlocal.attribute_key_map", NULL); /* we add no attributes */
+    return (size_t)(m.out.p - to);
 }
 
 /* Without memfd, the name below identifies the mapping. */
