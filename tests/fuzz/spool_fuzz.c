@@ -46,14 +46,16 @@ static void put(const char *name, const void *bytes, size_t count)
 static size_t make_segment(uint8_t *to, const uint8_t *data, size_t size)
 {
     struct spool_segment segment = {.number = 1, .spans_before = size ? data[0] : 0};
-    spool_format_write_segment(&segment, to);
+    spool_format_seal_segment(&segment);
+    memcpy(to, &segment, sizeof segment);
     size_t made = SPOOL_SEGMENT_BYTES;
     while (size > 2) {
         struct spool_record record = {.bytes = data[0], .spans = data[1], .format = data[1] & 1};
         data += 2, size -= 2;
         size_t count = record.bytes < size ? record.bytes : size;
         record.body_crc = spool_format_crc(0, data, count);
-        spool_format_write_record(&record, to + made);
+        spool_format_seal_record(&record);
+        memcpy(to + made, &record, sizeof record);
         memcpy(to + made + SPOOL_RECORD_BYTES, data, count);
         made += SPOOL_RECORD_BYTES + count;
         data += count, size -= count;

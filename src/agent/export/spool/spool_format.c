@@ -60,45 +60,37 @@ static uint32_t crc_of(const void *bytes, size_t count)
     return spool_format_crc(0, bytes, count - sizeof(uint32_t));
 }
 
-void spool_format_write_segment(const struct spool_segment *segment, uint8_t to[SPOOL_SEGMENT_BYTES])
+void spool_format_seal_segment(struct spool_segment *segment)
 {
-    struct spool_segment whole = {.number = segment->number, .spans_before = segment->spans_before};
-    memcpy(whole.magic, SEGMENT_MAGIC, sizeof whole.magic);
-    whole.crc = crc_of(&whole, sizeof whole);
-    memcpy(to, &whole, sizeof whole);
+    memcpy(segment->magic, SEGMENT_MAGIC, sizeof segment->magic);
+    segment->crc = crc_of(segment, sizeof *segment);
 }
 
-bool spool_format_read_segment(const uint8_t from[SPOOL_SEGMENT_BYTES], struct spool_segment *segment)
+bool spool_format_is_segment(const struct spool_segment *segment)
 {
-    memcpy(segment, from, sizeof *segment);
     return memcmp(segment->magic, SEGMENT_MAGIC, sizeof segment->magic) == 0 &&
            segment->crc == crc_of(segment, sizeof *segment);
 }
 
-void spool_format_write_record(const struct spool_record *record, uint8_t to[SPOOL_RECORD_BYTES])
+void spool_format_seal_record(struct spool_record *record)
 {
-    struct spool_record whole = *record;
-    whole.magic = RECORD_MAGIC;
-    whole.version = RECORD_VERSION;
-    whole.crc = crc_of(&whole, sizeof whole);
-    memcpy(to, &whole, sizeof whole);
+    record->magic = RECORD_MAGIC;
+    record->version = RECORD_VERSION;
+    record->crc = crc_of(record, sizeof *record);
 }
 
-bool spool_format_read_record(const uint8_t from[SPOOL_RECORD_BYTES], struct spool_record *record)
+bool spool_format_is_record(const struct spool_record *record)
 {
-    memcpy(record, from, sizeof *record);
     return record->magic == RECORD_MAGIC && record->version == RECORD_VERSION &&
            record->crc == crc_of(record, sizeof *record) && record->bytes > 0 &&
            record->bytes <= BATCH_BYTES_MAX && record->format <= BATCH_JSON &&
            record->compression <= COMPRESSION_ZSTD;
 }
 
-void spool_format_write_slot(const struct spool_ledger *ledger, uint8_t to[SPOOL_SLOT_BYTES])
+void spool_format_seal_slot(struct spool_ledger *ledger)
 {
-    struct spool_ledger whole = *ledger;
-    memcpy(whole.magic, LEDGER_MAGIC, sizeof whole.magic);
-    whole.crc = crc_of(&whole, sizeof whole);
-    memcpy(to, &whole, sizeof whole);
+    memcpy(ledger->magic, LEDGER_MAGIC, sizeof ledger->magic);
+    ledger->crc = crc_of(ledger, sizeof *ledger);
 }
 
 bool spool_format_read_ledger(const uint8_t *from, size_t bytes, struct spool_ledger *ledger)

@@ -25,8 +25,8 @@ struct __attribute__((packed, aligned(4))) spool_position {
     uint32_t segment; /* from 1; 0: nothing written yet */
 };
 
-/* These are the layouts in the files. The functions below set magic, version and crc, the checksum of all
- * other bytes. */
+/* These are the layouts in the files. Before one is written, sealing sets magic, version and crc, the
+ * checksum of all other bytes. */
 struct spool_record {
     uint32_t magic;
     uint8_t version;
@@ -71,14 +71,14 @@ struct spool_ledger {
 /* CRC-32C (Castagnoli). `crc` is 0, or the result for the preceding bytes. */
 uint32_t spool_format_crc(uint32_t crc, const void *bytes, size_t count);
 
-void spool_format_write_segment(const struct spool_segment *segment, uint8_t to[SPOOL_SEGMENT_BYTES]);
-bool spool_format_read_segment(const uint8_t from[SPOOL_SEGMENT_BYTES], struct spool_segment *segment);
+void spool_format_seal_segment(struct spool_segment *segment);
+bool spool_format_is_segment(const struct spool_segment *segment);
 
-void spool_format_write_record(const struct spool_record *record, uint8_t to[SPOOL_RECORD_BYTES]);
+void spool_format_seal_record(struct spool_record *record);
 /* False if the header is damaged or invalid; then the position of the next record is unknown. */
-bool spool_format_read_record(const uint8_t from[SPOOL_RECORD_BYTES], struct spool_record *record);
+bool spool_format_is_record(const struct spool_record *record);
 
-void spool_format_write_slot(const struct spool_ledger *ledger, uint8_t to[SPOOL_SLOT_BYTES]);
+void spool_format_seal_slot(struct spool_ledger *ledger);
 /* Reads the newer of the intact slots. */
 bool spool_format_read_ledger(const uint8_t *from, size_t bytes, struct spool_ledger *ledger);
 

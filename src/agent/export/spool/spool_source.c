@@ -12,14 +12,13 @@
 
 bool spool_source_write_ledger(struct spool_source *source)
 {
-    uint8_t slot[SPOOL_SLOT_BYTES];
     if (!spool_file_is_held(&source->ledger_file)) {
         errno = EBADF;
         return false;
     }
     source->ledger.sequence++;
-    spool_format_write_slot(&source->ledger, slot);
-    return spool_file_write(&source->ledger_file, slot, sizeof slot,
+    spool_format_seal_slot(&source->ledger);
+    return spool_file_write(&source->ledger_file, &source->ledger, sizeof source->ledger,
                             source->ledger.sequence % 2 * SPOOL_SLOT_BYTES);
 }
 
@@ -102,7 +101,6 @@ static enum spool_turn open_segment(struct spool_source *source, int folder, con
                                     uint64_t *damaged)
 {
     struct spool_position *at = &source->ledger.at;
-    uint8_t header[SPOOL_SEGMENT_BYTES];
     struct spool_segment segment;
     uint32_t number = at->segment ? at->segment : 1;
     if (!spool_file_open_segment(&source->segment, folder, source->name, number, O_RDWR)) {
@@ -116,11 +114,10 @@ static enum spool_turn open_segment(struct spool_source *source, int folder, con
         if (!spool_file_open_segment(&source->segment, folder, source->name, number, O_RDWR))
             return SPOOL_ERROR;
     }
-    ssize_t have = spool_file_read(&source->segment, header, sizeof header, 0);
+    ssize_t have = spool_file_read(&source->segment, &segment, sizeof segment, 0);
     if (have < 0)
         return SPOOL_ERROR;
-    bool is_good =
-        have == sizeof header && spool_format_read_segment(header, &segment) && segment.number == number;
+    bool is_good = have == sizeof segment && spool_format_is_segment(&segment) && segment.number == number;
     if (number != at->segment || at->offset < SPOOL_SEGMENT_BYTES)
         *at = (struct spool_position){SPOOL_SEGMENT_BYTES, number};
     if (is_good)
@@ -148,13 +145,12 @@ enum found { FOUND_RECORD, FOUND_DAMAGED, FOUND_END, FOUND_ERROR };
 static enum found read_record(struct spool_source *source, uint64_t limit, struct spool_record *record)
 {
     uint64_t offset = source->ledger.at.offset;
-    uint8_t header[SPOOL_RECORD_BYTES];
     if (offset >= limit || limit - offset < SPOOL_RECORD_BYTES)
         return FOUND_END;
-    ssize_t have = spool_file_read(&source->segment, header, sizeof header, offset);
+    ssize_t have = spool_file_read(&source->segment, record, sizeof *record, offset);
     if (have < 0)
         return FOUND_ERROR;
-    if (have < (ssize_t)sizeof header || !spool_format_read_record(header, record) ||
+    if (have < (ssize_t)sizeof *record || !spool_format_is_record(record) ||
         limit - offset - SPOOL_RECORD_BYTES < record->bytes)
         return FOUND_END;
     if (!make_room(source, record->bytes)) {
@@ -234,15 +230,14 @@ void spool_source_release(struct spool_source *source, int folder, bool remove)
 /* Reads the headers only; bodies are checked when they are sent. */
 static void survey_segment(const struct guarded_fd *file, uint64_t offset, struct spool_recovery *recovery)
 {
-    uint8_t header[SPOOL_RECORD_BYTES];
     struct spool_record record;
     uint64_t size = spool_file_size(file);
-    while (offset < size && size - offset >= sizeof header &&
-           spool_file_read(file, header, sizeof header, offset) == sizeof header &&
-           spool_format_read_record(header, &record) && size - offset - sizeof header >= record.bytes) {
+    while (offset < size && size - offset >= sizeof record &&
+           spool_file_read(file, &record, sizeof record, offset) == sizeof record &&
+           spool_format_is_record(&record) && size - offset - sizeof record >= record.bytes) {
         recovery->here += record.spans;
         recovery->bytes += record.bytes;
-        offset += sizeof header + record.bytes;
+        offset += sizeof record + record.bytes;
     }
 }
 

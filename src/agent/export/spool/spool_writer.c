@@ -131,7 +131,6 @@ static enum status hold_or_create(struct spool_writer *writer, struct spool_sour
 static enum status create_segment(struct spool_writer *writer, struct spool_source *source, int folder,
                                   struct error *err)
 {
-    uint8_t header[SPOOL_SEGMENT_BYTES];
     struct spool_segment segment = {.number = writer->end.at.segment + 1,
                                     .spans_before = source->ledger.spooled};
     guarded_fd_close(&writer->segment);
@@ -139,8 +138,8 @@ static enum status create_segment(struct spool_writer *writer, struct spool_sour
     if (!spool_file_open_segment(&writer->segment, folder, source->name, segment.number,
                                  O_RDWR | O_CREAT | O_EXCL))
         return fail(writer, err);
-    spool_format_write_segment(&segment, header);
-    if (!spool_file_write(&writer->segment, header, sizeof header, 0)) {
+    spool_format_seal_segment(&segment);
+    if (!spool_file_write(&writer->segment, &segment, sizeof segment, 0)) {
         fail(writer, err);
         guarded_fd_close(&writer->segment);
         spool_files_remove_segment(folder, source->name, segment.number);
@@ -180,18 +179,17 @@ static enum status prepare(struct spool_writer *writer, struct spool_source *sou
 }
 
 /* Writes the header last, so that a header implies a complete body. */
-static bool write_record(struct spool_writer *writer, const struct spool_record *record,
-                         const struct iovec *parts, size_t part_count)
+static bool write_record(struct spool_writer *writer, struct spool_record *record, const struct iovec *parts,
+                         size_t part_count)
 {
-    uint8_t header[SPOOL_RECORD_BYTES];
     uint64_t offset = writer->end.at.offset + SPOOL_RECORD_BYTES;
     for (size_t i = 0; i < part_count; i++) {
         if (!spool_file_write(&writer->segment, parts[i].iov_base, parts[i].iov_len, offset))
             return false;
         offset += parts[i].iov_len;
     }
-    spool_format_write_record(record, header);
-    return spool_file_write(&writer->segment, header, sizeof header, writer->end.at.offset);
+    spool_format_seal_record(record);
+    return spool_file_write(&writer->segment, record, sizeof *record, writer->end.at.offset);
 }
 
 enum status spool_writer_append(struct spool_writer *writer, struct spool_source *source, unsigned output,

@@ -385,7 +385,8 @@ static void test_a_ledger_that_lies(void **state)
         struct spool_recovery recovery;
         struct spool_record record;
         uint64_t damaged = 0;
-        spool_format_write_slot(&wild, slot);
+        spool_format_seal_slot(&wild);
+        memcpy(slot, &wild, sizeof wild);
         damage(name, whole, WHOLE_BYTES, 0, 0);
         put_ledger(name, slot, sizeof slot);
         take(name);
@@ -406,7 +407,8 @@ static void test_lengths_that_cant_be(void **state)
     size_t third = SPOOL_SEGMENT_BYTES + 2 * (SPOOL_RECORD_BYTES + BODY_BYTES);
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         struct spool_record record = {.bytes = lengths[i], .spans = 3, .format = BATCH_JSON};
-        spool_format_write_record(&record, whole + third);
+        spool_format_seal_record(&record);
+        memcpy(whole + third, &record, sizeof record);
         put_ledger(name, ledger, sizeof ledger);
         damage(name, whole, WHOLE_BYTES, 0, 0);
         assert_int_equal(found(name, &came), spans_of(RECORDS));
