@@ -33,14 +33,9 @@ struct shared_bytes {
 
 struct encoder {
     const struct wire *wire;
-    struct chunk_pool *pool;
-    enum batch_format format;
+    struct encoder_options options;
     struct wire_limits limits;
     struct wire_limits squeezed;
-    uint32_t batch_spans_max;
-    uint32_t chunks_left_free;
-    uint64_t batch_bytes_max;
-    char *schema_url;
     struct wire_part scope;
     struct wire_part no_resource; /* of sections whose resource was never set */
     uint32_t spans;
@@ -83,7 +78,7 @@ static const struct wire_limits resource_limits = {.string_bytes_max = ENCODER_R
 static enum status make_resource(const struct encoder *encoder, const struct resource *resource,
                                  struct wire_part *part)
 {
-    const char *schema_url = resource->schema_url ? resource->schema_url : encoder->schema_url;
+    const char *schema_url = resource->schema_url ? resource->schema_url : encoder->options.schema_url;
     uint8_t *room = malloc(ENCODER_RESOURCE_BYTES_MAX);
     if (!room)
         return STATUS_NO_MEMORY;
@@ -129,14 +124,9 @@ enum status encoder_create(const struct encoder_options *options, struct encoder
         made->wire = options->has_metrics ? &wire_json_metrics : &wire_json;
     else
         made->wire = &wire_protobuf;
-    made->format = options->format;
-    made->pool = options->pool;
-    made->chunks_left_free = options->chunks_left_free;
-    made->batch_spans_max = options->batch_spans_max;
-    made->batch_bytes_max = options->batch_bytes_max;
+    made->options = *options;
     set_limits(made, options);
-    made->schema_url = strdup(options->schema_url);
-    enum status status = made->schema_url ? make_scope(made, options) : STATUS_NO_MEMORY;
+    enum status status = make_scope(made, options);
     if (status == STATUS_OK)
         status = make_resource(made, &nothing, &made->no_resource);
     if (status != STATUS_OK) {
@@ -153,13 +143,12 @@ void encoder_destroy(struct encoder *encoder)
         return;
     for (size_t i = 0; i < RESOURCES_MAX; i++) {
         struct section *section = &encoder->sections[i];
-        chunk_give_back(encoder->pool, section->first);
+        chunk_give_back(encoder->options.pool, section->first);
         part_free(&section->resource);
         part_free(&section->resource_next);
     }
     part_free(&encoder->scope);
     part_free(&encoder->no_resource);
-    free(encoder->schema_url);
     free(encoder);
 }
 
@@ -246,7 +235,7 @@ static inline void commit_span(struct encoder *encoder, struct section *section,
  * besides spans. NULL: none is free. */
 static struct chunk *take_chunk(struct encoder *encoder, const struct section *section, size_t *head)
 {
-    struct chunk *chunk = chunk_take(encoder->pool);
+    struct chunk *chunk = chunk_take(encoder->options.pool);
     size_t room = section->first ? 0 : head_room(encoder, section);
     *head = section->first ? 0 : room - sizeof(struct batch) + WIRE_TAIL_BYTES_MAX;
     if (chunk)
@@ -270,7 +259,8 @@ static void append_chunk(struct encoder *encoder, struct section *section, struc
 /* The span needs another chunk: the section's first, or the next one. */
 static enum status add_in_new_chunk(struct encoder *encoder, struct section *section, const struct span *span)
 {
-    bool has_room = !encoder->chunks_left_free || chunk_pool_free(encoder->pool) > encoder->chunks_left_free;
+    bool has_room = !encoder->options.chunks_left_free ||
+                    chunk_pool_free(encoder->options.pool) > encoder->options.chunks_left_free;
     size_t head;
     struct chunk *chunk = has_room ? take_chunk(encoder, section, &head) : NULL;
     if (!chunk)
@@ -278,8 +268,8 @@ static enum status add_in_new_chunk(struct encoder *encoder, struct section *sec
     size_t bytes = write_span(encoder, chunk, span, &encoder->limits);
     if (!bytes)
         bytes = write_span(encoder, chunk, span, &encoder->squeezed);
-    if (!bytes || encoder->bytes + head + bytes > encoder->batch_bytes_max) {
-        chunk_give_back(encoder->pool, chunk);
+    if (!bytes || encoder->bytes + head + bytes > encoder->options.batch_bytes_max) {
+        chunk_give_back(encoder->options.pool, chunk);
         return bytes && encoder->spans ? STATUS_FULL : STATUS_INVALID;
     }
     append_chunk(encoder, section, chunk, head);
@@ -291,13 +281,13 @@ enum status encoder_add(struct encoder *encoder, const struct span *span)
 {
     if (__builtin_expect(span->resource >= RESOURCES_MAX, 0))
         return STATUS_INVALID;
-    if (encoder->spans == encoder->batch_spans_max)
+    if (encoder->spans == encoder->options.batch_spans_max)
         return STATUS_FULL;
     struct section *section = &encoder->sections[span->resource];
     size_t bytes = section->last ? write_span(encoder, section->last, span, &encoder->limits) : 0;
     if (__builtin_expect(!bytes, 0))
         return add_in_new_chunk(encoder, section, span);
-    if (encoder->bytes + bytes > encoder->batch_bytes_max)
+    if (encoder->bytes + bytes > encoder->options.batch_bytes_max)
         return STATUS_FULL;
     commit_span(encoder, section, bytes);
     return STATUS_OK;
@@ -317,7 +307,7 @@ static enum status add_metric(struct encoder *encoder, const struct metric_point
     struct section *section = &encoder->sections[RESOURCE_PROCESS];
     struct chunk *fresh = NULL;
     size_t head = 0;
-    if (encoder->spans + points->count > encoder->batch_spans_max)
+    if (encoder->spans + points->count > encoder->options.batch_spans_max)
         return STATUS_FULL;
     size_t bytes = section->last ? write_metric(encoder, section->last, points) : 0;
     if (!bytes) {
@@ -326,8 +316,8 @@ static enum status add_metric(struct encoder *encoder, const struct metric_point
             return STATUS_NO_MEMORY;
         bytes = write_metric(encoder, fresh, points);
     }
-    if (!bytes || encoder->bytes + head + bytes > encoder->batch_bytes_max) {
-        chunk_give_back(encoder->pool, fresh);
+    if (!bytes || encoder->bytes + head + bytes > encoder->options.batch_bytes_max) {
+        chunk_give_back(encoder->options.pool, fresh);
         return bytes ? STATUS_FULL : STATUS_INVALID;
     }
     if (fresh)
@@ -413,11 +403,11 @@ static struct batch *make_batch(const struct encoder *encoder, struct chunk *chu
 {
     struct batch *batch = (struct batch *)(void *)chunks->data;
     *batch = (struct batch){
-        .pool = encoder->pool,
+        .pool = encoder->options.pool,
         .chunks = chunks,
         .bytes = chunks_bytes(chunks),
         .spans = encoder->spans,
-        .format = (uint8_t)encoder->format,
+        .format = (uint8_t)encoder->options.format,
     };
     return batch;
 }

@@ -26,7 +26,7 @@
 struct encoder_options {
     enum batch_format format;
     struct chunk_pool *pool; /* not owned; all outputs may share it */
-    /* Copied. */
+    /* These must outlive the encoder. */
     const char *scope_name;
     const char *scope_version;
     const char *schema_url;
