@@ -108,11 +108,24 @@ static bool read_base64(struct slice text, size_t bytes, uint64_t *words)
     return filled == bytes;
 }
 
+/* The bytes of an ID in protobuf. */
+static bool read_raw(yyjson_val *value, size_t words, uint64_t *id)
+{
+    bool is_good = yyjson_get_len(value) == 8 * words;
+    for (size_t i = 0; is_good && i < words; i++) {
+        memcpy(&id[i], yyjson_get_raw(value) + 8 * i, sizeof *id);
+        id[i] = be64toh(id[i]);
+    }
+    return is_good;
+}
+
 /* An ID of one or two words. */
 static bool read_id(yyjson_val *value, size_t words, uint64_t *id)
 {
     struct slice text = slice_of(value);
     bool is_good = text.len == 16 * words;
+    if (yyjson_is_raw(value))
+        return read_raw(value, words, id);
     if (text.len == 12 * words)
         return read_base64(text, 8 * words, id);
     for (size_t i = 0; is_good && i < words; i++)
@@ -309,10 +322,19 @@ static void take_attributes(struct otlp_json *json, yyjson_val *attributes, stru
     }
 }
 
-static void take_resource(struct otlp_json *json, yyjson_val *resource, struct store *store)
+/* Counts of attributes that were dropped from anything but a span have no place in an export. */
+static void count_dropped(yyjson_val *object, struct store *store)
+{
+    uint64_t dropped;
+    store->omissions.fields +=
+        read_uint64(yyjson_obj_get(object, "droppedAttributesCount"), &dropped) && dropped > 0;
+}
+
+void otlp_json_take_resource(struct otlp_json *json, yyjson_val *batch, struct store *store)
 {
     size_t i, count, filled = 0;
     yyjson_val *item, *any;
+    yyjson_val *resource = yyjson_obj_get(batch, "resource");
     yyjson_val *attributes = yyjson_obj_get(resource, "attributes");
     json->keys = xgrow(json->keys, &json->key_capacity, yyjson_arr_size(attributes) + 1, sizeof *json->keys);
     json->values =
@@ -326,17 +348,11 @@ static void take_resource(struct otlp_json *json, yyjson_val *resource, struct s
     for (size_t k = 0; k < filled; k++)
         otlp_value_place(&json->values[k], &json->texts);
     store_resource(store, json->keys, json->values, filled);
+    count_dropped(resource, store);
+    store->omissions.fields += yyjson_arr_size(yyjson_obj_get(resource, "entityRefs"));
 }
 
 /* --- spans --- */
-
-/* Counts of attributes that were dropped from anything but a span have no place in an export. */
-static void count_dropped(yyjson_val *object, struct store *store)
-{
-    uint64_t dropped;
-    store->omissions.fields +=
-        read_uint64(yyjson_obj_get(object, "droppedAttributesCount"), &dropped) && dropped > 0;
-}
 
 /* Events without a time are dropped: they have no place in the trace. */
 static void take_events(struct otlp_json *json, yyjson_val *events, struct store *store)
@@ -397,18 +413,27 @@ static void write_attributes(struct json_writer *json, yyjson_val *attributes)
     json_write_object_end(json);
 }
 
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* As hex digits; text of another form as it is. */
 static void write_id(struct json_writer *json, const char *key, size_t words, yyjson_val *value)
 {
     struct slice text = slice_of(value);
     uint64_t id[2] = {0};
     char digits[33];
-    if (!read_id(value, words, id)) {
-        otlp_text_write(json, key, (struct slice){text.at, text.len < 32 ? text.len : 32});
-        return;
+    if (yyjson_is_raw(value)) {
+        text = (struct slice){digits, 2 * smaller(yyjson_get_len(value), 16)};
+        for (size_t i = 0; i < text.len / 2; i++)
+            snprintf(digits + 2 * i, 3, "%02x", (unsigned char)yyjson_get_raw(value)[i]);
+    } else if (read_id(value, words, id)) {
+        text = (struct slice){digits, 16 * words};
+        for (size_t i = 0; i < words; i++)
+            snprintf(digits + 16 * i, sizeof digits - 16 * i, "%016" PRIx64, id[i]);
     }
-    for (size_t i = 0; i < words; i++)
-        snprintf(digits + 16 * i, sizeof digits - 16 * i, "%016" PRIx64, id[i]);
-    otlp_text_write(json, key, (struct slice){digits, 16 * words});
+    otlp_text_write(json, key, (struct slice){text.at, smaller(text.len, 32)});
 }
 
 static uint64_t number_of(yyjson_val *object, const char *name)
@@ -417,8 +442,8 @@ static uint64_t number_of(yyjson_val *object, const char *name)
     return read_uint64(yyjson_obj_get(object, name), &number) ? number : 0;
 }
 
-static void take_scope(struct otlp_json *source, yyjson_val *batch, yyjson_val *scope_spans,
-                       struct store *store)
+void otlp_json_take_scope(struct otlp_json *source, yyjson_val *batch, yyjson_val *scope_spans,
+                          struct store *store)
 {
     yyjson_val *scope = yyjson_obj_get(scope_spans, "scope");
     struct text *text = &source->texts;
@@ -486,13 +511,14 @@ static const char *read_required(yyjson_val *object, struct otlp_span *span)
     if (!yyjson_is_obj(object))
         return "is not an object";
     uint64_t trace[2] = {0}, id = 0;
+    bool has_id = read_id(yyjson_obj_get(object, "spanId"), 1, &id);
+    span->id = has_id ? id : 0;
     if (!read_id(yyjson_obj_get(object, "traceId"), 2, trace))
-        return "has a traceId that is not 32 hex digits";
-    if (!read_id(yyjson_obj_get(object, "spanId"), 1, &id))
-        return "has a spanId that is not 16 hex digits";
+        return "has a traceId that is not 16 bytes (32 hex digits)";
+    if (!has_id)
+        return "has a spanId that is not 8 bytes (16 hex digits)";
     span->trace_high = trace[0];
     span->trace_low = trace[1];
-    span->id = id;
     if (!start || yyjson_is_null(start))
         return "has no startTimeUnixNano";
     if (!read_uint64(start, &span->start_ns))
@@ -502,8 +528,8 @@ static const char *read_required(yyjson_val *object, struct otlp_span *span)
                                                       : "has an endTimeUnixNano that is not a number of ns";
 }
 
-static enum status take_span(struct otlp_json *json, yyjson_val *object, struct store *store,
-                             struct error *err)
+enum status otlp_json_take_span(struct otlp_json *json, yyjson_val *object, struct store *store,
+                                struct error *err)
 {
     struct otlp_span span = {0};
     const char *wrong = read_required(object, &span);
@@ -542,20 +568,17 @@ static enum status take_batch(struct otlp_json *json, yyjson_val *batch, struct 
 {
     size_t i, k, scope_count, count;
     yyjson_val *scope, *span;
-    yyjson_val *resource = yyjson_obj_get(batch, "resource");
-    take_resource(json, resource, store);
-    count_dropped(resource, store);
-    store->omissions.fields += yyjson_arr_size(yyjson_obj_get(resource, "entityRefs"));
+    otlp_json_take_resource(json, batch, store);
     yyjson_val *scopes = yyjson_obj_get(batch, "scopeSpans");
     if (!scopes)
         return check_names(batch, err);
     yyjson_arr_foreach(scopes, i, scope_count, scope)
     {
         if (store->wants_fields)
-            take_scope(json, batch, scope, store);
+            otlp_json_take_scope(json, batch, scope, store);
         yyjson_arr_foreach(yyjson_obj_get(scope, "spans"), k, count, span)
         {
-            enum status status = take_span(json, span, store, err);
+            enum status status = otlp_json_take_span(json, span, store, err);
             if (status != STATUS_OK)
                 return status;
         }

@@ -25,6 +25,14 @@ struct otlp_json {
 
 void otlp_json_deinit(struct otlp_json *json);
 
+/* Parts of a document, for otlp_protobuf.c, in whose values IDs are raw bytes. */
+struct yyjson_val;
+void otlp_json_take_resource(struct otlp_json *json, struct yyjson_val *batch, struct store *store);
+void otlp_json_take_scope(struct otlp_json *json, struct yyjson_val *batch, struct yyjson_val *scope_spans,
+                          struct store *store);
+enum status otlp_json_take_span(struct otlp_json *json, struct yyjson_val *span, struct store *store,
+                                struct error *err) MUST_CHECK;
+
 /* Overwrites `bytes`, which OTLP_JSON_PADDING zero bytes follow, and which must stay until the document was
  * taken. INVALID: see error_at; err says what is wrong, without the place. */
 enum status otlp_json_parse(struct otlp_json *json, char *bytes, size_t len, struct error *err) MUST_CHECK;

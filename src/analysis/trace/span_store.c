@@ -565,7 +565,8 @@ static enum status keep(struct store *store, const struct otlp_span *span, uint3
     return STATUS_OK;
 }
 
-void store_reset(struct store *store)
+/* Forgets what arrived since the last span. */
+static void reset(struct store *store)
 {
     store->record = (struct span_record){0};
     store->attr_count = store->event_count = 0;
@@ -580,7 +581,7 @@ void store_skip(struct store *store, uint64_t id, const char *why)
         snprintf(store->skip_reason, sizeof store->skip_reason, "span %016" PRIx64 " %s", id, why);
     else if (!*store->skip_reason)
         snprintf(store->skip_reason, sizeof store->skip_reason, "a span %s", why);
-    store_reset(store);
+    reset(store);
 }
 
 enum status store_span(struct store *store, const struct otlp_span *span, struct error *err)
@@ -597,6 +598,6 @@ enum status store_span(struct store *store, const struct otlp_span *span, struct
     if (!store->only_counts && (store->only_trace == TRACE_NONE || store->only_trace == trace))
         status = keep(store, span, trace, err);
     store->trace->list[trace].spans++;
-    store_reset(store);
+    reset(store);
     return status;
 }

@@ -159,5 +159,3 @@ void store_event(struct store *store, uint64_t time_ns, struct slice name);
 enum status store_span(struct store *store, const struct otlp_span *span, struct error *err) MUST_CHECK;
 /* Counts a span that cannot be used. `id`: of the span, or 0. `why`: "has no start time". */
 void store_skip(struct store *store, uint64_t id, const char *why);
-/* Forgets what arrived since the last span. */
-void store_reset(struct store *store);

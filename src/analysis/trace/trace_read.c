@@ -94,8 +94,8 @@ static enum status finish_document(struct reader *reader, const struct document 
 
 static enum status take_protobuf(struct reader *reader, const struct document *document, struct error *err)
 {
-    enum status status =
-        otlp_protobuf_read(&reader->protobuf, document->bytes, document->len, &reader->store, err);
+    enum status status = otlp_protobuf_read(&reader->protobuf, &reader->json, document->bytes, document->len,
+                                            &reader->store, err);
     return finish_document(reader, document, 0, status, err);
 }
 

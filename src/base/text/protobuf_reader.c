@@ -62,7 +62,7 @@ static void skip_group(struct protobuf_reader *reader, uint32_t number)
     reader->groups--;
 }
 
-bool protobuf_next(struct protobuf_reader *reader, struct protobuf_field *field)
+bool protobuf_next_of_any_size(struct protobuf_reader *reader, struct protobuf_field *field)
 {
     if (reader->at == reader->end || reader->is_bad)
         return false;

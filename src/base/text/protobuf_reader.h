@@ -45,8 +45,24 @@ static inline struct protobuf_reader protobuf_message(const struct protobuf_fiel
     return reader;
 }
 
+bool protobuf_next_of_any_size(struct protobuf_reader *reader, struct protobuf_field *field);
+
 /* False at the end, or if the message is bad. */
-bool protobuf_next(struct protobuf_reader *reader, struct protobuf_field *field);
+static inline bool protobuf_next(struct protobuf_reader *reader, struct protobuf_field *field)
+{
+    const uint8_t *at = reader->at;
+    /* Most fields are texts or messages of fewer than 128 bytes. */
+    if (reader->is_bad || reader->end - at < 2 || (at[0] & 0x87) != PROTOBUF_BYTES || at[0] < 8 ||
+        at[1] > 0x7f || at[1] > reader->end - at - 2)
+        return protobuf_next_of_any_size(reader, field);
+    *field = (struct protobuf_field){.number = at[0] >> 3,
+                                     .wire = PROTOBUF_BYTES,
+                                     .is_cut = reader->is_cut,
+                                     .bytes = at + 2,
+                                     .length = at[1]};
+    reader->at = at + 2 + at[1];
+    return true;
+}
 
 static inline bool protobuf_is(const struct protobuf_field *field, uint32_t number, enum protobuf_wire wire)
 {

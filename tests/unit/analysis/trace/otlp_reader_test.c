@@ -65,7 +65,7 @@ static void test_errors_name_file_and_line(void **state)
         {"{\"resourceSpans\":[]}\n{\"resourceSpans\":[}\n", "input:2: invalid JSON at column 19"},
         {"{\"resourceSpans\":[]} x\n", "input:1: invalid JSON"},
         {LINE(PROCESS_RESOURCE, SPAN("12", "00000000000000a1", "", "x", "000000100", "000000900", "")),
-         "input:1: a span has a traceId"},
+         "input:1: span 00000000000000a1 has a traceId"},
         {LINE(PROCESS_RESOURCE, SPAN(TRACE_A, "zz000000000000a1", "", "x", "000000100", "000000900", "")),
          "input:1: a span has a spanId"},
         {LINE(PROCESS_RESOURCE, SPAN(TRACE_A, "00000000000000a1", "", "x", "x", "000000900", "")),
