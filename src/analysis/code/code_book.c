@@ -20,11 +20,9 @@ uint32_t code_origins_add(struct code_book *book, const char *label)
 {
     if (book->origin_count == CODE_ORIGINS_MAX)
         return ORIGIN_OTHERS;
-    book->origins =
-        xgrow(book->origins, &book->origin_capacity, book->origin_count + 1, sizeof *book->origins);
-    book->origins[book->origin_count] =
+    *XADD(book->origins, book->origin_count, book->origin_capacity) =
         (struct origin){.label = label, .place = MAP_NONE, .kind = ORIGIN_IS_STACK};
-    return (uint32_t)book->origin_count++;
+    return (uint32_t)book->origin_count - 1;
 }
 
 struct code_book *code_book_create(void)
@@ -101,10 +99,10 @@ uint32_t code_origins_frame(struct code_book *book, const struct code_frame *fra
             return number;
         key++;
     }
-    book->frames = xgrow(book->frames, &book->frame_capacity, book->frame_count + 1, sizeof *book->frames);
-    book->frames[book->frame_count] = *frame;
-    int_map_set(&book->frame_numbers, key, (uint32_t)book->frame_count);
-    return (uint32_t)book->frame_count++;
+    number = (uint32_t)book->frame_count;
+    *XADD(book->frames, book->frame_count, book->frame_capacity) = *frame;
+    int_map_set(&book->frame_numbers, key, number);
+    return number;
 }
 
 const struct code_frame *code_book_frame(const struct code_book *book, uint32_t frame)
@@ -151,9 +149,8 @@ bool code_origins_push(struct code_book *book, struct origin *origin, const stru
         return false;
     if (!origin->depth)
         origin->first = (uint32_t)book->stack_frame_count;
-    book->stack_frames = xgrow(book->stack_frames, &book->stack_frame_capacity, book->stack_frame_count + 1,
-                               sizeof *book->stack_frames);
-    book->stack_frames[book->stack_frame_count++] = code_origins_frame(book, frame);
+    *XADD(book->stack_frames, book->stack_frame_count, book->stack_frame_capacity) =
+        code_origins_frame(book, frame);
     origin->depth++;
     return true;
 }

@@ -63,8 +63,7 @@ static void note_roots(struct resolving *r)
         struct root root = root_of(r, path), known = above(r, path);
         if (!root.len || (known.len && known.len <= root.len))
             continue;
-        r->roots = xgrow(r->roots, &r->root_capacity, r->root_count + 1, sizeof *r->roots);
-        r->roots[r->root_count++] = root;
+        *XADD(r->roots, r->root_count, r->root_capacity) = root;
     }
 }
 

@@ -185,17 +185,13 @@ static void read_names(struct reader *reader, struct table *table)
 {
     const char *name;
     while (!reader->is_bad && *(name = read_text(reader)) && table->folder_count < FILES_MAX) {
-        table->folders =
-            xgrow(table->folders, &table->folder_capacity, table->folder_count + 1, sizeof(const char *));
-        table->folders[table->folder_count++] = name;
+        *XADD(table->folders, table->folder_count, table->folder_capacity) = name;
     }
     while (!reader->is_bad && *(name = read_text(reader)) && table->file_count < FILES_MAX) {
         uint64_t folder = read_leb(reader, false);
         read_leb(reader, false); /* its time, and its size */
         read_leb(reader, false);
-        table->files =
-            xgrow(table->files, &table->file_capacity, table->file_count + 1, sizeof *table->files);
-        table->files[table->file_count++] = (struct file){name, folder};
+        *XADD(table->files, table->file_count, table->file_capacity) = (struct file){name, folder};
     }
 }
 

@@ -143,9 +143,7 @@ static void add_kernel(struct inductor *inductor, struct int_map *file, const ch
     while (int_map_get(file, hash) != MAP_NONE)
         hash++;
     int_map_set(file, hash, (uint32_t)inductor->kernel_count);
-    inductor->kernels = xgrow(inductor->kernels, &inductor->kernel_capacity, inductor->kernel_count + 1,
-                              sizeof *inductor->kernels);
-    inductor->kernels[inductor->kernel_count++] = (struct kernel){
+    *XADD(inductor->kernels, inductor->kernel_count, inductor->kernel_capacity) = (struct kernel){
         .key = xstrdup(key), .file = copy(frame->file), .name = copy(frame->name), .line = frame->line};
 }
 
@@ -155,9 +153,7 @@ static void read_kernels(struct inductor *inductor, const char *text)
     yyjson_doc *document = yyjson_read(text, strlen(text), 0);
     yyjson_val *kernel, *traces, *trace;
     size_t i, j, count, trace_count;
-    inductor->files =
-        xgrow(inductor->files, &inductor->file_capacity, inductor->file_count + 1, sizeof *inductor->files);
-    struct int_map *file = &inductor->files[inductor->file_count++];
+    struct int_map *file = XADD(inductor->files, inductor->file_count, inductor->file_capacity);
     *file = (struct int_map){0};
     yyjson_obj_foreach(yyjson_doc_get_root(document), i, count, kernel, traces)
     {
@@ -244,9 +240,7 @@ static void read_file(void *context, int fd, const char *name)
 
 void inductor_add(struct inductor *inductor, struct source_lines *source, const char *directory)
 {
-    inductor->sources = xgrow(inductor->sources, &inductor->source_capacity, inductor->source_count + 1,
-                              sizeof(struct source_lines *));
-    inductor->sources[inductor->source_count++] = source;
+    *XADD(inductor->sources, inductor->source_count, inductor->source_capacity) = source;
     source_lines_visit(open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC), is_wanted, read_file, inductor);
 }
 

@@ -124,9 +124,8 @@ static void take_line(void *context, const char *symbol, const char *folder, con
         return;
     }
     lines->text_bytes += bytes;
-    lines->kernels = xgrow(lines->kernels, &lines->capacity, lines->count + 1, sizeof *lines->kernels);
     int_map_set(&lines->numbers, key, (uint32_t)lines->count);
-    lines->kernels[lines->count++] = (struct kernel){name, place, false};
+    *XADD(lines->kernels, lines->count, lines->capacity) = (struct kernel){name, place, false};
 }
 
 static void take_cubin(void *context, const uint8_t *bytes, size_t len)

@@ -215,8 +215,7 @@ static void find_starts(struct source_lines *lines)
     size_t capacity = 0;
     lines->line_count = 0;
     for (const char *at = lines->bytes, *end = at + lines->len; at;) {
-        lines->starts = xgrow(lines->starts, &capacity, lines->line_count + 1, sizeof *lines->starts);
-        lines->starts[lines->line_count++] = (uint32_t)(at - lines->bytes);
+        *XADD(lines->starts, lines->line_count, capacity) = (uint32_t)(at - lines->bytes);
         at = memchr(at, '\n', (size_t)(end - at));
         at = at ? at + 1 : NULL;
     }

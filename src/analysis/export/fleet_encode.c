@@ -391,9 +391,7 @@ static void collect_resources(struct fleet_encoder *encoder, const struct trace 
                 encoder->repeated_keys++;
                 continue;
             }
-            group->entries =
-                xgrow(group->entries, &group->entry_capacity, group->entry_count + 1, sizeof *group->entries);
-            group->entries[group->entry_count++] =
+            *XADD(group->entries, group->entry_count, group->entry_capacity) =
                 (struct fleet_entry){attr->value, attr->key, (uint32_t)row, attr->type};
         }
     }

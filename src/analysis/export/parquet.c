@@ -293,8 +293,7 @@ enum status parquet_add_chunk(struct parquet_file *file, const struct parquet_ch
 
 void parquet_end_group(struct parquet_file *file, size_t rows)
 {
-    file->groups = xgrow(file->groups, &file->group_capacity, file->group_count + 1, sizeof *file->groups);
-    file->groups[file->group_count++] =
+    *XADD(file->groups, file->group_count, file->group_capacity) =
         (struct group_facts){.chunks = file->chunks, .rows = rows, .at = file->group_at};
     file->chunks = NULL;
     file->chunk = 0;

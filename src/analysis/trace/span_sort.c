@@ -185,8 +185,7 @@ static enum status write_run(struct span_sort *sort, struct error *err)
     }
     if (status == STATUS_OK)
         status = write_all(sort, sort->out, filled, err);
-    sort->runs = xgrow(sort->runs, &sort->run_capacity, sort->run_count + 1, sizeof *sort->runs);
-    sort->runs[sort->run_count++] = (struct run){.at = at, .end = sort->file_bytes};
+    *XADD(sort->runs, sort->run_count, sort->run_capacity) = (struct run){.at = at, .end = sort->file_bytes};
     full->len = full->count = 0;
     return status;
 }
@@ -234,8 +233,8 @@ enum status span_sort_add(struct span_sort *sort, uint32_t size, struct span_rec
     size_t needed = batch->len + size;
     batch->bytes =
         xgrow(batch->bytes, &batch->capacity, needed < BUFFER_BYTES_FIRST ? BUFFER_BYTES_FIRST : needed, 1);
-    batch->places = xgrow(batch->places, &batch->place_capacity, batch->count + 1, sizeof *batch->places);
-    batch->places[batch->count++] = (struct sort_key){.offset = batch->len}; /* sort_batch() adds its start */
+    /* sort_batch() adds its start. */
+    *XADD(batch->places, batch->count, batch->place_capacity) = (struct sort_key){.offset = batch->len};
     *record = (void *)(batch->bytes + batch->len);
     batch->len = needed;
     return STATUS_OK;

@@ -108,8 +108,7 @@ static uint32_t find_key(struct store *store, struct slice key)
     enum key_role role = role_of(name);
     index = (uint32_t)store->key_count;
     store->omissions.cut += strlen(name) != key.len;
-    store->keys = xgrow(store->keys, &store->key_capacity, store->key_count + 1, sizeof *store->keys);
-    store->keys[store->key_count++] =
+    *XADD(store->keys, store->key_count, store->key_capacity) =
         (struct store_key){.string = string,
                            .len = (uint32_t)strlen(name),
                            .next = TRACE_NONE,
@@ -230,8 +229,7 @@ static void take_text(struct store *store, struct store_key *key, struct trace_a
 /* An attribute whose value the caller sets. */
 static struct trace_attr *add_attr(struct store *store)
 {
-    store->attrs = xgrow(store->attrs, &store->attr_capacity, store->attr_count + 1, sizeof *store->attrs);
-    return &store->attrs[store->attr_count++];
+    return XADD(store->attrs, store->attr_count, store->attr_capacity);
 }
 
 void store_value(struct store *store, const struct otlp_value *value)
@@ -307,9 +305,7 @@ void store_event(struct store *store, uint64_t time_ns, struct slice name)
     store->omissions.cut += memchr(name.at, 0, name.len) != NULL;
     if (!store->event_count)
         store->span_attrs = store->attr_count;
-    store->events =
-        xgrow(store->events, &store->event_capacity, store->event_count + 1, sizeof *store->events);
-    store->events[store->event_count++] = (struct record_event){
+    *XADD(store->events, store->event_count, store->event_capacity) = (struct record_event){
         .time_ns = time_ns, .name = trace_strings_add(store->trace->pool, name.at, name.len)};
 }
 

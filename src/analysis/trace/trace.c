@@ -40,8 +40,7 @@ uint32_t trace_intern(struct trace *trace, const char *string)
 
 struct trace_span *trace_add_span(struct trace *trace)
 {
-    trace->spans = xgrow(trace->spans, &trace->span_capacity, trace->span_count + 1, sizeof *trace->spans);
-    struct trace_span *span = &trace->spans[trace->span_count++];
+    struct trace_span *span = XADD(trace->spans, trace->span_count, trace->span_capacity);
     *span = (struct trace_span){.attr_first = (uint32_t)trace->attr_count,
                                 .event_first = (uint32_t)trace->event_count,
                                 .thread = TRACE_NONE,
@@ -51,9 +50,7 @@ struct trace_span *trace_add_span(struct trace *trace)
 
 struct trace_event *trace_add_event(struct trace *trace)
 {
-    trace->events =
-        xgrow(trace->events, &trace->event_capacity, trace->event_count + 1, sizeof *trace->events);
-    struct trace_event *event = &trace->events[trace->event_count++];
+    struct trace_event *event = XADD(trace->events, trace->event_count, trace->event_capacity);
     *event = (struct trace_event){.attr_first = (uint32_t)trace->attr_count};
     trace->spans[trace->span_count - 1].event_count++;
     return event;
@@ -61,17 +58,14 @@ struct trace_event *trace_add_event(struct trace *trace)
 
 uint32_t trace_add_resource(struct trace *trace, const struct trace_resource *resource)
 {
-    trace->resources = xgrow(trace->resources, &trace->resource_capacity, trace->resource_count + 1,
-                             sizeof *trace->resources);
-    trace->resources[trace->resource_count] = *resource;
-    return (uint32_t)trace->resource_count++;
+    *XADD(trace->resources, trace->resource_count, trace->resource_capacity) = *resource;
+    return (uint32_t)trace->resource_count - 1;
 }
 
 uint32_t trace_add_summary(struct trace *trace, uint64_t id_high, uint64_t id_low)
 {
-    trace->list = xgrow(trace->list, &trace->list_capacity, trace->list_count + 1, sizeof *trace->list);
-    trace->list[trace->list_count] = (struct trace_summary){id_high, id_low, 0};
-    return (uint32_t)trace->list_count++;
+    *XADD(trace->list, trace->list_count, trace->list_capacity) = (struct trace_summary){id_high, id_low, 0};
+    return (uint32_t)trace->list_count - 1;
 }
 
 void trace_write_id(const struct trace_summary *summary, char id[TRACE_ID_CHARS])
@@ -88,8 +82,7 @@ const char *trace_id_text(const struct trace *trace, uint32_t index)
 
 void trace_add_attr(struct trace *trace, uint32_t key, uint64_t value, enum trace_value type)
 {
-    trace->attrs = xgrow(trace->attrs, &trace->attr_capacity, trace->attr_count + 1, sizeof *trace->attrs);
-    trace->attrs[trace->attr_count++] = (struct trace_attr){key, type, value};
+    *XADD(trace->attrs, trace->attr_count, trace->attr_capacity) = (struct trace_attr){key, type, value};
 }
 
 struct trace_attr *trace_add_attrs(struct trace *trace, size_t count)
@@ -272,17 +265,16 @@ void trace_link(struct trace *trace)
 
 uint32_t trace_add_thread(struct trace *trace, uint32_t resource, uint32_t id)
 {
-    trace->threads =
-        xgrow(trace->threads, &trace->thread_capacity, trace->thread_count + 1, sizeof *trace->threads);
-    trace->threads[trace->thread_count] = (struct trace_thread){.resource = resource, .id = id};
-    return (uint32_t)trace->thread_count++;
+    *XADD(trace->threads, trace->thread_count, trace->thread_capacity) =
+        (struct trace_thread){.resource = resource, .id = id};
+    return (uint32_t)trace->thread_count - 1;
 }
 
 uint32_t trace_add_lane(struct trace *trace, uint32_t resource, uint32_t context, uint32_t stream)
 {
-    trace->lanes = xgrow(trace->lanes, &trace->lane_capacity, trace->lane_count + 1, sizeof *trace->lanes);
-    trace->lanes[trace->lane_count] = (struct trace_lane){resource, context, stream};
-    return (uint32_t)trace->lane_count++;
+    *XADD(trace->lanes, trace->lane_count, trace->lane_capacity) =
+        (struct trace_lane){resource, context, stream};
+    return (uint32_t)trace->lane_count - 1;
 }
 
 static int compare_spans(const void *a, const void *b)

@@ -13,8 +13,7 @@
 
 static void add(struct trace_files *files, char *path)
 {
-    files->paths = xgrow(files->paths, &files->capacity, files->count + 1, sizeof *files->paths);
-    files->paths[files->count++] = path;
+    *XADD(files->paths, files->count, files->capacity) = path;
 }
 
 static int is_visible(const struct dirent *entry)

@@ -60,9 +60,8 @@ static const struct span_record *record_at(const struct block *block, size_t i)
 static void append(struct block *block, const struct span_record *record, uint64_t number)
 {
     block->bytes = xgrow(block->bytes, &block->capacity, block->len + record->size, 1);
-    block->places = xgrow(block->places, &block->place_capacity, block->count + 1, sizeof *block->places);
     memcpy(block->bytes + block->len, record, record->size);
-    block->places[block->count++] = (struct block_entry){block->len, number};
+    *XADD(block->places, block->count, block->place_capacity) = (struct block_entry){block->len, number};
     block->len += record->size;
 }
 
@@ -134,10 +133,10 @@ static uint32_t lane_of(struct window *window, const struct span_record *record)
 
 static void add_own_text(struct window *window, size_t attr, const char *text, uint32_t len)
 {
-    window->own = xgrow(window->own, &window->own_capacity, window->own_count + 1, sizeof *window->own);
     window->texts = xgrow(window->texts, &window->text_capacity, window->text_bytes + len, 1);
     memcpy(window->texts + window->text_bytes, text, len);
-    window->own[window->own_count++] = (struct own_text){window->text_bytes, (uint32_t)attr, len};
+    *XADD(window->own, window->own_count, window->own_capacity) =
+        (struct own_text){window->text_bytes, (uint32_t)attr, len};
     window->text_bytes += len;
 }
 
