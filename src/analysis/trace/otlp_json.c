@@ -485,7 +485,8 @@ static void take_links(struct otlp_json *source, yyjson_val *links, struct store
     store_field_text(store, SPAN_FIELD_LINKS, (struct slice){text->data, text->len});
 }
 
-static void take_details(struct otlp_json *json, yyjson_val *object, struct store *store)
+static void take_details(struct otlp_json *json, yyjson_val *object, const struct otlp_span *span,
+                         struct store *store)
 {
     static const char *const kinds[] = {"SPAN_KIND_UNSPECIFIED", "SPAN_KIND_INTERNAL", "SPAN_KIND_SERVER",
                                         "SPAN_KIND_CLIENT",      "SPAN_KIND_PRODUCER", "SPAN_KIND_CONSUMER"};
@@ -500,6 +501,7 @@ static void take_details(struct otlp_json *json, yyjson_val *object, struct stor
     store_field(store, SPAN_FIELD_DROPPED_EVENTS, number_of(object, "droppedEventsCount"));
     store_field(store, SPAN_FIELD_DROPPED_LINKS, number_of(object, "droppedLinksCount"));
     take_links(json, yyjson_obj_get(object, "links"), store);
+    store_own_fields(store, span);
     store->omissions.unended += number_of(object, "endTimeUnixNano") == 0;
 }
 
@@ -544,7 +546,7 @@ enum status otlp_json_take_span(struct otlp_json *json, yyjson_val *object, stru
         take_status(yyjson_obj_get(object, "status"), &span);
         take_attributes(json, yyjson_obj_get(object, "attributes"), store);
         if (store->wants_fields)
-            take_details(json, object, store);
+            take_details(json, object, &span, store);
         if (store_wants_events(store))
             take_events(json, yyjson_obj_get(object, "events"), store);
     }

@@ -274,25 +274,14 @@ static bool is_kept_whole(const struct store *store, struct slice name)
             trace_strings_find_kept(store->trace->pool, name.at, name.len) != MAP_NONE);
 }
 
-/* They belong to the span, so they are added before its events are. */
-static void add_own_details(struct store *store, const struct otlp_span *span)
+void store_own_fields(struct store *store, const struct otlp_span *span)
 {
-    size_t before = store->attr_count;
     store_field(store, SPAN_FIELD_TRACE_HIGH, span->trace_high);
     store_field(store, SPAN_FIELD_TRACE_LOW, span->trace_low);
     if (store->scope)
         *add_attr(store) = (struct trace_attr){SPAN_FIELD_SCOPE, TRACE_STRING | RECORD_FIELD, store->scope};
     if (span->name.len && !is_kept_whole(store, span->name))
         store_field_text(store, SPAN_FIELD_NAME, span->name);
-    size_t added = store->attr_count - before;
-    if (store->event_count == 0 || added == 0)
-        return;
-    struct trace_attr own[SPAN_FIELD_COUNT];
-    size_t moved = before - store->span_attrs;
-    memcpy(own, &store->attrs[before], added * sizeof *own);
-    memmove(&store->attrs[store->span_attrs + added], &store->attrs[store->span_attrs], moved * sizeof *own);
-    memcpy(&store->attrs[store->span_attrs], own, added * sizeof *own);
-    store->span_attrs += added;
 }
 
 bool store_wants_events(const struct store *store)
@@ -583,8 +572,6 @@ void store_skip(struct store *store, uint64_t id, const char *why)
 enum status store_span(struct store *store, const struct otlp_span *span, struct error *err)
 {
     enum status status = STATUS_OK;
-    if (store->wants_fields)
-        add_own_details(store, span);
     if (record_size(store) > UINT32_MAX) {
         store_skip(store, span->id, "has more than 4 GiB of attributes");
         return STATUS_OK;

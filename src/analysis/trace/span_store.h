@@ -151,6 +151,8 @@ void store_scope(struct store *store, struct slice json);
 /* With details, after the span's attributes and before its events: a number that is not 0, or a text. */
 void store_field(struct store *store, enum span_field detail, uint64_t value);
 void store_field_text(struct store *store, enum span_field detail, struct slice text);
+/* At the same place: its IDs, its name if the record does not have all of it, and its scope. */
+void store_own_fields(struct store *store, const struct otlp_span *span);
 /* Whether events are wanted at all. */
 bool store_wants_events(const struct store *store);
 /* The attributes that follow belong to this event. */
