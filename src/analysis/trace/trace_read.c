@@ -174,23 +174,14 @@ static enum status read_first_line(struct reader *reader, struct file_state *sta
 
 /* --- files --- */
 
-/* May be JSON on many lines, so it is read without the other thread. */
+/* Of a file of lines: it may be JSON on many lines, so it is read without the other thread. */
 static enum status read_first(struct reader *reader, struct file_state *state, bool *is_end,
                               struct error *err)
 {
     struct document document;
     enum status status = documents_next(reader->documents, &document, err);
     *is_end = status == STATUS_OK && document.len == 0;
-    if (status == STATUS_CORRUPT)
-        return finish_document(reader, &document, 0, STATUS_INVALID, err);
-    if (status != STATUS_OK || *is_end)
-        return status;
-    if (!document.is_json)
-        return take_protobuf(reader, &document, err);
-    if (!documents_are_messages(reader->documents))
-        return read_first_line(reader, state, &document, err);
-    status = otlp_json_parse(&reader->json, document.bytes, document.len, err);
-    return take_json(reader, state, &reader->json, &document, status, err);
+    return status != STATUS_OK || *is_end ? status : read_first_line(reader, state, &document, err);
 }
 
 static enum status read_others(struct reader *reader, struct file_state *state, struct error *err)
@@ -244,14 +235,13 @@ static enum status read_documents(struct reader *reader, struct error *err)
     struct file_state state = {.is_cut = false};
     struct trace_facts before = reader->facts;
     size_t spans_before = reader->spans_seen;
-    const char *other =
-        documents_are_messages(reader->documents) ? NULL : documents_other_kind(reader->documents);
+    bool are_messages = documents_are_messages(reader->documents), is_end = false;
+    const char *other = are_messages ? NULL : documents_other_kind(reader->documents);
     if (other) {
         trace_note_add(&reader->facts.documents, "%.200s: %s", reader->name, other);
         return STATUS_OK;
     }
-    bool is_end;
-    enum status status = read_first(reader, &state, &is_end, err);
+    enum status status = are_messages ? STATUS_OK : read_first(reader, &state, &is_end, err);
     if (status == STATUS_OK && !is_end)
         status = read_others(reader, &state, err);
     if (status != STATUS_OK)
@@ -407,6 +397,17 @@ static void fill_facts(const struct reader *reader, struct trace_facts *facts)
     facts->has_other_resources = reader->store.has_other_resources;
 }
 
+/* `started`: by start(). */
+static enum status read_all(struct reader *reader, enum status started, struct trace_facts *facts,
+                            struct error *err)
+{
+    enum status status = started == STATUS_OK ? read_files(reader, err) : started;
+    if (status == STATUS_OK)
+        status = finish_reading(reader, err);
+    fill_facts(reader, facts);
+    return status;
+}
+
 static size_t or_default(size_t limit, size_t otherwise)
 {
     return limit ? limit : otherwise;
@@ -454,12 +455,7 @@ enum status trace_read(const struct trace_input *input, struct trace *trace, tra
     struct reader reader;
     enum status status =
         start(&reader, input, trace, or_default(input->buffer_bytes, TRACE_BUFFER_BYTES), err);
-    *facts = (struct trace_facts){0};
-    if (status == STATUS_OK)
-        status = read_files(&reader, err);
-    if (status == STATUS_OK)
-        status = finish_reading(&reader, err);
-    fill_facts(&reader, facts);
+    status = read_all(&reader, status, facts, err);
     size_t margin = or_default(input->margin_spans, default_margin(trace));
     size_t segment = margin > TRACE_SEGMENT_SPANS ? margin : TRACE_SEGMENT_SPANS;
     if (status == STATUS_OK)
@@ -496,16 +492,11 @@ enum status trace_read_records(const struct trace_input *input, struct trace *tr
     struct reader reader;
     enum status status =
         start(&reader, input, trace, or_default(input->buffer_bytes, TRACE_BUFFER_BYTES), err);
-    *facts = (struct trace_facts){0};
     reader.store.wants_fields = true;
     reader.store.traces_max = 1; /* records have their trace's ID */
     reader.store.name_bytes_max = or_default(input->name_bytes_max, TRACE_RECORD_NAME_BYTES);
     span_sort_by_resource(reader.sort);
-    if (status == STATUS_OK)
-        status = read_files(&reader, err);
-    if (status == STATUS_OK)
-        status = finish_reading(&reader, err);
-    fill_facts(&reader, facts);
+    status = read_all(&reader, status, facts, err);
     facts->has_rest = facts->has_other_names = false; /* the records have all of them */
     *omissions = reader.store.omissions;
     if (status == STATUS_OK)
@@ -576,7 +567,6 @@ enum status trace_read_one(const struct trace_input *input, const char *trace_id
                            struct trace_facts *facts, struct error *err)
 {
     struct reader reader;
-    *facts = (struct trace_facts){0};
     uint32_t chosen = TRACE_NONE;
     enum status status = start(&reader, input, trace, SIZE_MAX, err);
     reader.store.only_counts = true;
@@ -584,21 +574,13 @@ enum status trace_read_one(const struct trace_input *input, const char *trace_id
         status = read_files(&reader, err);
     if (status == STATUS_OK)
         status = choose(&reader, trace_id, &chosen, err);
-    /* The first time, attributes are not read, so spans have counted that turn out to be odd. */
-    for (uint32_t before = TRACE_NONE; status == STATUS_OK && chosen != before;) {
-        before = chosen;
+    if (status == STATUS_OK)
         start_again(&reader, chosen);
-        status = read_files(&reader, err);
-        if (status == STATUS_OK && trace->list[chosen].spans == 0)
-            status = choose(&reader, trace_id, &chosen, err);
-    }
+    status = read_all(&reader, status, facts, err);
     if (status == STATUS_OK && trace->list[chosen].spans == 0)
         status = complain_empty(&reader, err);
     for (uint32_t i = 0; i < trace->list_count; i++)
         trace->others += i != chosen && trace->list[i].spans > 0;
-    if (status == STATUS_OK)
-        status = finish_reading(&reader, err);
-    fill_facts(&reader, facts);
     if (status == STATUS_OK)
         status = trace_segments_pass(reader.sort, trace, SIZE_MAX, 0, take_nothing, NULL, facts, err);
     end(&reader);
