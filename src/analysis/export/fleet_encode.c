@@ -16,7 +16,6 @@ void fleet_encoder_deinit(struct fleet_encoder *encoder)
     free(encoder->indices);
     free(encoder->defined);
     free(encoder->repeated);
-    free(encoder->numbers);
     free(encoder->types.data);
 }
 
@@ -146,11 +145,9 @@ static void add_ids(struct fleet_encoder *encoder, const struct fleet_values *va
 }
 
 static enum status add_column(struct fleet_encoder *encoder, const struct fleet_group *group,
-                              const struct trace *trace, size_t column, struct parquet_file *file,
-                              struct error *err)
+                              const struct trace *trace, const struct fleet_values *values,
+                              enum parquet_type type, struct parquet_file *file, struct error *err)
 {
-    const struct fleet_values *values = &group->columns[column];
-    enum parquet_type type = fleet_span_columns[column].type;
     bool is_number = type == PARQUET_INT64 || type == PARQUET_UINT64;
     struct parquet_chunk chunk = {.count = values->count, .level_count = group->rows};
     make_room(encoder, values->count, group->rows);
@@ -202,33 +199,6 @@ static enum status add_constant(struct fleet_encoder *encoder, const struct trac
     if (attr)
         use_dictionary(encoder, &chunk);
     chunk.indices = NULL;
-    return parquet_add_chunk(file, &chunk, err);
-}
-
-/* One row per resource. */
-static enum status add_resource_column(struct fleet_encoder *encoder, const struct trace *trace,
-                                       const struct fleet_column *column, struct parquet_file *file,
-                                       struct error *err)
-{
-    size_t rows = trace->resource_count;
-    struct parquet_chunk chunk = {.level_count = rows};
-    make_room(encoder, rows, rows);
-    encoder->numbers = xgrow(encoder->numbers, &encoder->number_capacity, rows + 1, sizeof *encoder->numbers);
-    dictionary_clear(&encoder->dictionary);
-    for (size_t i = 0; i < rows; i++) {
-        const struct trace_attr *attr = find_attr(trace, &trace->resources[i], column);
-        encoder->defined[i] = attr != NULL;
-        if (attr && column->type == PARQUET_INT64)
-            encoder->numbers[chunk.count++] = attr->value;
-        else if (attr)
-            encoder->indices[chunk.count++] = add_string(&encoder->dictionary, trace, (uint32_t)attr->value);
-    }
-    chunk.defined = chunk.count > 0 && chunk.count < rows ? encoder->defined : NULL;
-    if (column->type == PARQUET_INT64)
-        chunk.numbers = encoder->numbers;
-    if (chunk.count &&
-        (column->type != PARQUET_INT64 || add_distinct(encoder, encoder->numbers, chunk.count)))
-        use_dictionary(encoder, &chunk);
     return parquet_add_chunk(file, &chunk, err);
 }
 
@@ -328,22 +298,26 @@ static bool is_column(const struct fleet_column *column, const char *name)
     return strcmp(column->name, name) == 0;
 }
 
-static enum status add_resource_id(struct fleet_encoder *encoder, uint64_t id, size_t rows,
-                                   struct parquet_file *file, struct error *err)
+/* One per row: that of `resource`, or NULL: of all resources. */
+static enum status add_resource_ids(struct fleet_encoder *encoder, const struct trace *trace,
+                                    const struct trace_resource *resource, const uint64_t *ids, size_t rows,
+                                    struct parquet_file *file, struct error *err)
 {
-    struct trace_attr attr = {.type = TRACE_INT, .value = id};
-    return add_constant(encoder, NULL, &attr, rows, file, err);
+    struct parquet_chunk all = {.numbers = ids, .count = rows, .level_count = rows};
+    struct trace_attr one = {.type = TRACE_INT, .value = resource ? ids[resource - trace->resources] : 0};
+    return resource ? add_constant(encoder, NULL, &one, rows, file, err) : parquet_add_chunk(file, &all, err);
 }
 
-enum status fleet_encode_group(struct fleet_encoder *encoder, const struct fleet_group *group,
-                               const struct trace *trace, const uint64_t *resource_ids,
-                               struct parquet_file *file, struct error *err)
+/* `resource`: whose spans they are; NULL: the rows are resources. */
+static enum status encode(struct fleet_encoder *encoder, const struct fleet_group *group,
+                          const struct fleet_column *columns, size_t count, const struct trace *trace,
+                          const struct trace_resource *resource, const uint64_t *resource_ids,
+                          struct parquet_file *file, struct error *err)
 {
-    const struct trace_resource *resource = &trace->resources[group->resource];
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < fleet_span_column_count && status == STATUS_OK; i++) {
-        const struct fleet_column *column = &fleet_span_columns[i];
-        if (column->source == FLEET_RESOURCE)
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        const struct fleet_column *column = &columns[i];
+        if (column->source == FLEET_RESOURCE && resource)
             status = add_constant(encoder, trace, find_attr(trace, resource, column), group->rows, file, err);
         else if (column->type == PARQUET_MAP_KEY)
             status = add_map(encoder, group, trace, file, err);
@@ -352,21 +326,21 @@ enum status fleet_encode_group(struct fleet_encoder *encoder, const struct fleet
         else if (is_column(column, "attribute_types"))
             status = add_types(encoder, group, file, err);
         else if (is_column(column, "resource_id"))
-            status = add_resource_id(encoder, resource_ids[group->resource], group->rows, file, err);
+            status = add_resource_ids(encoder, trace, resource, resource_ids, group->rows, file, err);
         else
-            status = add_column(encoder, group, trace, i, file, err);
+            status = add_column(encoder, group, trace, &group->columns[i], column->type, file, err);
     }
     if (status == STATUS_OK)
         parquet_end_group(file, group->rows);
     return status;
 }
 
-static enum status add_resource_ids(const struct trace *trace, const uint64_t *ids, struct parquet_file *file,
-                                    struct error *err)
+enum status fleet_encode_group(struct fleet_encoder *encoder, const struct fleet_group *group,
+                               const struct trace *trace, const uint64_t *resource_ids,
+                               struct parquet_file *file, struct error *err)
 {
-    struct parquet_chunk chunk = {
-        .numbers = ids, .count = trace->resource_count, .level_count = trace->resource_count};
-    return parquet_add_chunk(file, &chunk, err);
+    return encode(encoder, group, fleet_span_columns, fleet_span_column_count, trace,
+                  &trace->resources[group->resource], resource_ids, file, err);
 }
 
 static bool has_key(const struct fleet_group *group, size_t row, uint32_t key)
@@ -378,21 +352,27 @@ static bool has_key(const struct fleet_group *group, size_t row, uint32_t key)
     return false;
 }
 
-/* The attributes of all resources, each key once. */
+/* A row per resource, with each key once. */
 static void collect_resources(struct fleet_encoder *encoder, const struct trace *trace,
                               struct fleet_group *group)
 {
-    *group = (struct fleet_group){.rows = trace->resource_count};
-    for (size_t row = 0; row < trace->resource_count; row++) {
-        const struct trace_resource *resource = &trace->resources[row];
+    for (; group->rows < trace->resource_count; group->rows++) {
+        const struct trace_resource *resource = &trace->resources[group->rows];
+        for (size_t i = 0; i < fleet_resource_column_count; i++) {
+            const struct fleet_column *column = &fleet_resource_columns[i];
+            const struct trace_attr *attr =
+                column->source == FLEET_RESOURCE ? find_attr(trace, resource, column) : NULL;
+            if (attr)
+                fleet_group_push(group, i, attr->value);
+        }
         for (uint32_t i = 0; i < resource->attr_count; i++) {
             const struct trace_attr *attr = &trace->attrs[resource->attr_first + i];
-            if (has_key(group, row, attr->key)) {
+            if (has_key(group, group->rows, attr->key)) {
                 encoder->repeated_keys++;
                 continue;
             }
             *XADD(group->entries, group->entry_count, group->entry_capacity) =
-                (struct fleet_entry){attr->value, attr->key, (uint32_t)row, attr->type};
+                (struct fleet_entry){attr->value, attr->key, (uint32_t)group->rows, attr->type};
         }
     }
 }
@@ -400,24 +380,10 @@ static void collect_resources(struct fleet_encoder *encoder, const struct trace 
 enum status fleet_encode_resources(struct fleet_encoder *encoder, const struct trace *trace,
                                    const uint64_t *resource_ids, struct parquet_file *file, struct error *err)
 {
-    struct fleet_group group;
-    enum status status = STATUS_OK;
+    struct fleet_group group = {.rows = 0};
     collect_resources(encoder, trace, &group);
-    for (size_t i = 0; i < fleet_resource_column_count && status == STATUS_OK; i++) {
-        const struct fleet_column *column = &fleet_resource_columns[i];
-        if (column->source == FLEET_RESOURCE)
-            status = add_resource_column(encoder, trace, column, file, err);
-        else if (column->type == PARQUET_MAP_KEY)
-            status = add_map(encoder, &group, trace, file, err);
-        else if (column->type == PARQUET_MAP_VALUE)
-            continue;
-        else if (is_column(column, "attribute_types"))
-            status = add_types(encoder, &group, file, err);
-        else
-            status = add_resource_ids(trace, resource_ids, file, err);
-    }
-    if (status == STATUS_OK)
-        parquet_end_group(file, trace->resource_count);
+    enum status status = encode(encoder, &group, fleet_resource_columns, fleet_resource_column_count, trace,
+                                NULL, resource_ids, file, err);
     fleet_group_deinit(&group);
     return status;
 }

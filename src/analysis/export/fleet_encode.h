@@ -9,8 +9,6 @@ struct fleet_encoder {
     struct dictionary dictionary;
     uint32_t *indices, *defined, *repeated;
     size_t index_capacity, defined_capacity, repeated_capacity;
-    uint64_t *numbers;
-    size_t number_capacity;
     struct bytes types;
     size_t repeated_keys; /* attributes of resources whose key the resource already had */
 };

@@ -50,11 +50,11 @@ size_t fleet_span_column(const char *name)
 
 static uint32_t add_key(struct fleet_collector *collector, uint32_t key, uint32_t column)
 {
-    collector->infos = xgrow(collector->infos, &collector->info_capacity, collector->info_count + 1,
-                             sizeof *collector->infos);
-    collector->infos[collector->info_count] = (struct fleet_key){.column = column};
-    int_map_set(&collector->keys, key, (uint32_t)collector->info_count);
-    return (uint32_t)collector->info_count++;
+    uint32_t index = (uint32_t)collector->info_count;
+    *XADD(collector->infos, collector->info_count, collector->info_capacity) =
+        (struct fleet_key){.column = column};
+    int_map_set(&collector->keys, key, index);
+    return index;
 }
 
 void fleet_collector_init(struct fleet_collector *collector, const struct trace *trace)
@@ -122,7 +122,7 @@ static uint64_t keep_text(struct fleet_group *group, const char *text, size_t le
     return FLEET_TEXT_BIT | at;
 }
 
-static inline void push(struct fleet_group *group, size_t column, uint64_t value)
+void fleet_group_push(struct fleet_group *group, size_t column, uint64_t value)
 {
     struct fleet_values *values = &group->columns[column];
     if (values->count >= values->row_capacity)
@@ -136,7 +136,7 @@ static inline void push(struct fleet_group *group, size_t column, uint64_t value
 
 static inline void push_field(struct fleet_group *group, enum field field, uint64_t value)
 {
-    push(group, columns_of_fields[field], value);
+    fleet_group_push(group, columns_of_fields[field], value);
 }
 
 /* --- attributes --- */
@@ -164,7 +164,7 @@ static void take_attr(struct fleet_collector *collector, struct fleet_group *gro
                         ? keep_text(group, texts + (attr->value >> 32), (uint32_t)attr->value)
                         : attr->value;
     if (info->column != MAP_NONE && fits(&fleet_span_columns[info->column], type)) {
-        push(group, info->column, bits);
+        fleet_group_push(group, info->column, bits);
         return;
     }
     if (group->entry_count >= group->entry_capacity)

@@ -59,6 +59,8 @@ void fleet_collector_deinit(struct fleet_collector *collector);
 
 void fleet_group_add(struct fleet_collector *collector, struct fleet_group *group,
                      const struct span_record *record);
+/* The value of a column in the current row. */
+void fleet_group_push(struct fleet_group *group, size_t column, uint64_t value);
 bool fleet_group_is_full(const struct fleet_group *group);
 /* Keeps the memory. */
 void fleet_group_clear(struct fleet_group *group);
