@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Limits of the steps of a thread that are searched together. A repetition that crosses the border of two
+/* Limits of the entries of a thread that are searched together. A repetition that crosses the border of two
  * searches counts as two. */
-#define STEPS_MAX       65536
-#define STEPS_MIN       1024 /* limit for each thread, if there are many threads */
-#define STEPS_TOTAL_MAX 524288
+#define ENTRIES_MAX       65536
+#define ENTRIES_MIN       1024 /* limit for each thread, if there are many threads */
+#define ENTRIES_TOTAL_MAX 524288
 
 /* A call that can be a graph node, or that separates graphs: a wait, a blocking copy, an allocation. */
-struct step {
+struct entry {
     uint64_t start_ns, duration_ns; /* times of the call */
     uint64_t work_ns;               /* start of the call's work */
     /* The time before the call and before its work in which the work's GPU was busy. */
@@ -27,18 +27,18 @@ struct step {
 };
 
 struct sequence {
-    struct step *steps;
+    struct entry *entries;
     uint32_t *tokens;
-    bool *is_used; /* the step is in a previous repetition */
+    bool *is_used; /* the entry is in a previous repetition */
     size_t count, capacity, token_capacity;
-    size_t settled; /* number of first steps that are settled */
+    size_t settled; /* number of first entries that are settled */
     bool is_counted;
 };
 
 struct candidates {
     struct paged sequences; /* by thread */
-    size_t count;           /* threads with steps */
-    struct int_map words;   /* hash of a step → its token */
+    size_t count;           /* threads with entries */
+    struct int_map words;   /* hash of an entry → its token */
     struct tallies tallies; /* by the nodes of a graph. ns: host time of the calls; bytes: number of nodes;
                                extra: the GPU's idle time */
 };
@@ -62,10 +62,10 @@ static uint64_t word_of(const struct stat *stat, const struct trace_span *call, 
     return int_map_mix(key + 1);
 }
 
-/* Whether the call is a step of a sequence. False: it neither belongs to a sequence nor ends it (a query, an
- * event record). */
-static bool is_step(const struct survey *survey, const struct trace_span *call,
-                    const struct trace_span **work)
+/* Whether the call is an entry of a sequence. False: it neither belongs to a sequence nor ends it (a query,
+ * an event record). */
+static bool is_entry(const struct survey *survey, const struct trace_span *call,
+                     const struct trace_span **work)
 {
     struct stat_call what = stat_call_of(survey->stat, call);
     *work = NULL;
@@ -91,32 +91,32 @@ static void take(void *state, struct survey *survey, const struct trace_span *ca
 {
     struct candidates *candidates = state;
     const struct trace_span *work;
-    if (call->class != CLASS_CALL || call->thread == TRACE_NONE || !is_step(survey, call, &work))
+    if (call->class != CLASS_CALL || call->thread == TRACE_NONE || !is_entry(survey, call, &work))
         return;
     struct sequence *sequence = paged_at(&candidates->sequences, call->thread, sizeof *sequence);
     candidates->count += !sequence->is_counted;
     sequence->is_counted = true;
-    struct step step = {.start_ns = call->start_ns, .duration_ns = stat_duration(call)};
+    struct entry entry = {.start_ns = call->start_ns, .duration_ns = stat_duration(call)};
     if (work) {
-        step.is_node = true;
-        step.work_ns = work->start_ns;
-        step.resource = work->resource;
-        step.work_name = work->name;
-        step.origin = survey_origin(survey, work);
-        step.busy_before_call_ns = busy_before(survey, work->resource, call->start_ns);
+        entry.is_node = true;
+        entry.work_ns = work->start_ns;
+        entry.resource = work->resource;
+        entry.work_name = work->name;
+        entry.origin = survey_origin(survey, work);
+        entry.busy_before_call_ns = busy_before(survey, work->resource, call->start_ns);
     }
-    *XADD(sequence->steps, sequence->count, sequence->capacity) = step;
+    *XADD(sequence->entries, sequence->count, sequence->capacity) = entry;
     sequence->tokens =
         xgrow(sequence->tokens, &sequence->token_capacity, sequence->count, sizeof *sequence->tokens);
     sequence->tokens[sequence->count - 1] =
         stat_number(&candidates->words, word_of(survey->stat, call, work));
 }
 
-/* Returns the idle time of a GPU from the first call to the work of the last. If the steps are on several
- * GPUs, only those on the last step's GPU count. */
+/* Returns the idle time of a GPU from the first call to the work of the last. If the entries are on several
+ * GPUs, only those on the last entry's GPU count. */
 static uint64_t idle_between(const struct sequence *sequence, size_t first, size_t last)
 {
-    const struct step *end = &sequence->steps[last], *start = &sequence->steps[first];
+    const struct entry *end = &sequence->entries[last], *start = &sequence->entries[first];
     while (start->resource != end->resource)
         start++;
     if (end->work_ns <= start->start_ns)
@@ -126,24 +126,24 @@ static uint64_t idle_between(const struct sequence *sequence, size_t first, size
     return whole > busy ? whole - busy : 0;
 }
 
-/* Counts a graph of the steps from `first` to `last`: the host time that it saves, limited to the GPU's idle
- * time. */
+/* Counts a graph of the entries from `first` to `last`: the host time that it saves, limited to the GPU's
+ * idle time. */
 static void take_graph(struct candidates *candidates, const struct survey *survey,
                        const struct sequence *sequence, uint32_t thread, size_t first, size_t last)
 {
-    const struct step *step = &sequence->steps[first];
-    struct trace_span work = {.start_ns = step->work_ns,
-                              .name = step->work_name,
+    const struct entry *entry = &sequence->entries[first];
+    struct trace_span work = {.start_ns = entry->work_ns,
+                              .name = entry->work_name,
                               .resource = survey->stat->trace->threads[thread].resource,
                               .thread = thread};
     uint64_t host_ns = 0, idle_ns = idle_between(sequence, first, last), nodes = last + 1 - first;
     uint64_t key = nodes; /* of the nodes, whatever the rotation of the repeated sequence */
     for (size_t i = first; i <= last; i++) {
-        host_ns += sequence->steps[i].duration_ns;
+        host_ns += sequence->entries[i].duration_ns;
         key += int_map_mix(sequence->tokens[i] + 1ull);
     }
     struct tally *tally =
-        tallies_count(&candidates->tallies, survey, int_map_mix(key) ^ thread, &work, step->origin);
+        tallies_count(&candidates->tallies, survey, int_map_mix(key) ^ thread, &work, entry->origin);
     tally->bytes = nodes;
     tally->ns += host_ns;
     tally->extra += idle_ns;
@@ -151,18 +151,18 @@ static void take_graph(struct candidates *candidates, const struct survey *surve
     tally->saving_ns += spared < idle_ns ? spared : idle_ns;
 }
 
-/* Splits a repetition into graphs, at steps that cannot be nodes and at the ends of rounds. */
+/* Splits a repetition into graphs, at entries that cannot be nodes and at the ends of rounds. */
 static void take_repeat(struct candidates *candidates, const struct survey *survey, struct sequence *sequence,
                         const struct repeat *repeat, uint32_t thread)
 {
     size_t nodes = 0;
     for (size_t i = 0; i < repeat->length; i++) {
         size_t at = repeat->start + i;
-        bool is_node = sequence->steps[at].is_node && !sequence->is_used[at];
+        bool is_node = sequence->entries[at].is_node && !sequence->is_used[at];
         bool ends_round = (i + 1) % repeat->period == 0;
         nodes = is_node ? nodes + 1 : 0;
         bool is_next_node =
-            i + 1 < repeat->length && sequence->steps[at + 1].is_node && !sequence->is_used[at + 1];
+            i + 1 < repeat->length && sequence->entries[at + 1].is_node && !sequence->is_used[at + 1];
         sequence->is_used[at] = true;
         if (nodes < GRAPH_NODES_MIN || (is_next_node && !ends_round))
             continue;
@@ -178,7 +178,7 @@ static int longest_first(const void *a, const void *b)
     return order ? order : ORDER(x->start, y->start);
 }
 
-/* Searches the steps of a thread and forgets them. */
+/* Searches the entries of a thread and forgets them. */
 static void search(struct candidates *candidates, const struct survey *survey, struct sequence *sequence,
                    uint32_t thread, size_t count)
 {
@@ -194,28 +194,28 @@ static void search(struct candidates *candidates, const struct survey *survey, s
     sequence->settled -= count;
     if (!sequence->count) /* the sequence may have no arrays */
         return;
-    memmove(sequence->steps, sequence->steps + count, sequence->count * sizeof *sequence->steps);
+    memmove(sequence->entries, sequence->entries + count, sequence->count * sizeof *sequence->entries);
     memmove(sequence->tokens, sequence->tokens + count, sequence->count * sizeof *sequence->tokens);
 }
 
-/* Looks up how long the GPUs were busy before the work of steps, which is known once it has started. */
+/* Looks up how long the GPUs were busy before the work of entries, which is known once it has started. */
 static void settle(struct sequence *sequence, const struct survey *survey)
 {
     bool is_complete = true;
     for (size_t i = sequence->settled; i < sequence->count; i++) {
-        struct step *step = &sequence->steps[i];
-        if (step->is_node && !step->is_settled && step->work_ns <= survey->now_ns) {
-            step->busy_before_work_ns = busy_before(survey, step->resource, step->work_ns);
-            step->is_settled = true;
+        struct entry *entry = &sequence->entries[i];
+        if (entry->is_node && !entry->is_settled && entry->work_ns <= survey->now_ns) {
+            entry->busy_before_work_ns = busy_before(survey, entry->resource, entry->work_ns);
+            entry->is_settled = true;
         }
-        is_complete &= !step->is_node || step->is_settled;
+        is_complete &= !entry->is_node || entry->is_settled;
         sequence->settled += is_complete;
     }
 }
 
 static void free_arrays(struct sequence *sequence)
 {
-    free(sequence->steps);
+    free(sequence->entries);
     free(sequence->tokens);
     *sequence = (struct sequence){.is_counted = sequence->is_counted};
 }
@@ -227,14 +227,14 @@ static void end_segment(void *state, struct survey *survey)
     struct candidates *candidates = state;
     const struct trace *trace = survey->stat->trace;
     struct sequence *sequence;
-    size_t most = STEPS_TOTAL_MAX / (candidates->count ? candidates->count : 1);
-    most = most > STEPS_MAX ? STEPS_MAX : most > STEPS_MIN ? most : STEPS_MIN;
+    size_t most = ENTRIES_TOTAL_MAX / (candidates->count ? candidates->count : 1);
+    most = most > ENTRIES_MAX ? ENTRIES_MAX : most > ENTRIES_MIN ? most : ENTRIES_MIN;
     for (size_t i = 0; (sequence = paged_next(&candidates->sequences, &i, sizeof *sequence)); i++) {
         uint32_t thread = (uint32_t)i;
         settle(sequence, survey);
         while (sequence->settled >= most)
             search(candidates, survey, sequence, thread, most);
-        if (sequence->steps && sequence->settled == sequence->count &&
+        if (sequence->entries && sequence->settled == sequence->count &&
             trace->resources[trace->threads[thread].resource].end_ns < survey->now_ns) {
             search(candidates, survey, sequence, thread, sequence->count);
             free_arrays(sequence);
