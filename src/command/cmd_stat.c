@@ -88,11 +88,7 @@ static const char *table_name(const char *name)
 
 static struct stat_table *find_table(struct stat_report *report, const char *key)
 {
-    key = table_name(key);
-    for (size_t i = 0; i < report->count; i++)
-        if (report->tables[i].key && !strcmp(report->tables[i].key, key))
-            return &report->tables[i];
-    return NULL;
+    return stat_report_find(report, table_name(key));
 }
 
 /* Moves the table from `report` to `kept`, if it is there. */
@@ -178,7 +174,7 @@ static bool lacks_ranks(const struct command_line *line, struct stat_report *rep
     const struct stat_table *table =
         line->only_findings || line->tables ? find_table(report, "rank_findings") : NULL;
     for (size_t i = 0; table && !line->program && i < table->row_count; i++)
-        if (!strcmp(table->values[i * table->column_count].text, "not-compared"))
+        if (!strcmp(stat_table_row(table, i)->text, "not-compared"))
             return true;
     return false;
 }

@@ -187,20 +187,12 @@ const char *kernel_lines_find(const struct kernel_lines *lines, const char *kern
     return number == MAP_NONE || lines->kernels[number].is_ambiguous ? NULL : lines->kernels[number].place;
 }
 
-static size_t column_of(const struct stat_table *table, const char *key)
-{
-    size_t c = 0;
-    while (c < table->column_count && strcmp(table->columns[c].key, key) != 0)
-        c++;
-    return c;
-}
-
 void kernel_lines_fill(const struct kernel_lines *lines, struct stat_table *table, const char *name,
                        const char *place)
 {
-    size_t from = column_of(table, name), to = column_of(table, place);
+    size_t from = stat_table_column(table, name), to = stat_table_column(table, place);
     for (size_t r = 0; from < table->column_count && to < table->column_count && r < table->row_count; r++) {
-        struct stat_value *row = table->values + r * table->column_count;
+        struct stat_value *row = stat_table_row(table, r);
         const char *found = row[from].is_missing ? NULL : kernel_lines_find(lines, row[from].text);
         if (found)
             row[to] = stat_table_own(table, xstrdup(found));

@@ -305,14 +305,6 @@ const char *source_lines_comment(struct source_lines *lines, const char *path, u
     return at + strlen(word);
 }
 
-static size_t column_of(const struct stat_table *table, const char *key)
-{
-    size_t c = 0;
-    while (c < table->column_count && strcmp(table->columns[c].key, key) != 0)
-        c++;
-    return c;
-}
-
 /* The line number after the last colon; 0: there is none. `path` gets the part before it, which the caller
  * frees. */
 static uint32_t split_place(const char *place, char **path)
@@ -329,10 +321,10 @@ static uint32_t split_place(const char *place, char **path)
 
 void source_lines_fill(struct source_lines *lines, struct stat_table *table)
 {
-    size_t place = column_of(table, "place"), source = column_of(table, "source");
+    size_t place = stat_table_column(table, "place"), source = stat_table_column(table, "source");
     for (size_t r = 0; place < table->column_count && source < table->column_count && r < table->row_count;
          r++) {
-        struct stat_value *row = table->values + r * table->column_count;
+        struct stat_value *row = stat_table_row(table, r);
         char *path = NULL;
         uint32_t line = row[place].is_missing ? 0 : split_place(row[place].text, &path);
         const char *text = line ? source_lines_find(lines, path, line) : NULL;

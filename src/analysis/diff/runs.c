@@ -222,34 +222,25 @@ static void add_totals(struct run_set *set, const struct stat_report *report)
 {
     uint64_t busy_ns = 0;
     const struct stat_table *headline = &report->tables[0], *devices = &report->tables[1];
+    size_t busy = stat_table_column(devices, "busy_ns");
     for (size_t c = 0; c < headline->column_count; c++) {
         enum stat_unit unit = headline->columns[c].unit;
-        if (unit == STAT_COUNT || unit == STAT_NS || unit == STAT_BYTES)
+        if (stat_unit_is_int(unit))
             add_value(set, MEASURE_TOTAL, headline->columns[c].key, unit, (uint64_t)headline->values[c].i);
     }
-    for (size_t c = 0; c < devices->column_count; c++) {
-        for (size_t r = 0; strcmp(devices->columns[c].key, "busy_ns") == 0 && r < devices->row_count; r++)
-            busy_ns += (uint64_t)devices->values[r * devices->column_count + c].i;
-    }
+    for (size_t r = 0; r < devices->row_count; r++)
+        busy_ns += (uint64_t)stat_table_row(devices, r)[busy].i;
     add_value(set, MEASURE_TOTAL, "busy_ns", STAT_NS, busy_ns);
-}
-
-static size_t column_of(const struct stat_table *table, const char *key)
-{
-    size_t c = 0;
-    while (strcmp(table->columns[c].key, key) != 0)
-        c++;
-    return c;
 }
 
 /* From the table of code, whose rows are in order of GPU time. */
 static void add_code(struct run_set *set, const struct stat_table *code)
 {
-    size_t place = column_of(code, "place"), function = column_of(code, "function");
-    size_t self_ns = column_of(code, "self_ns");
+    size_t place = stat_table_column(code, "place"), function = stat_table_column(code, "function");
+    size_t self_ns = stat_table_column(code, "self_ns");
     uint64_t others_ns = 0;
     for (size_t r = 0; r < code->row_count; r++) {
-        const struct stat_value *row = code->values + r * code->column_count;
+        const struct stat_value *row = stat_table_row(code, r);
         uint64_t ns = (uint64_t)row[self_ns].i;
         if (r >= RUN_CODE_LINES_MAX)
             others_ns += ns;
@@ -265,16 +256,15 @@ static void add_code(struct run_set *set, const struct stat_table *code)
         add_value(set, MEASURE_CODE, "(other lines)", STAT_NS, others_ns);
 }
 
-static void add_run(struct run_set *set, struct run_reader *run, const struct stat_report *report)
+static void add_run(struct run_set *set, struct run_reader *run, struct stat_report *report)
 {
     const struct trace *trace = run->stat.trace;
+    const struct stat_table *code = stat_report_find(report, "code"); /* there is none without stacks */
     run_set_grow(set, 1);
     add_samples(set, run);
     add_totals(set, report);
-    for (size_t i = 0; i < report->count; i++) { /* there is none without stacks */
-        if (strcmp(report->tables[i].key, "code") == 0)
-            add_code(set, &report->tables[i]);
-    }
+    if (code)
+        add_code(set, code);
     for (size_t i = 0; i < trace->resource_count; i++)
         run_set_add_gpus(set, trace_string(trace, trace->resources[i].device_name));
 }

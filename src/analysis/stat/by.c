@@ -486,7 +486,7 @@ static void append_rows(struct stat_table *to, const struct stat_table *of, cons
     for (size_t r = 0; r < of->row_count; r++) {
         struct stat_value *row = stat_table_add(to);
         row[0] = stat_text(group);
-        memcpy(row + 1, of->values + r * of->column_count, of->column_count * sizeof *row);
+        memcpy(row + 1, stat_table_row(of, r), of->column_count * sizeof *row);
     }
     to->left_out += of->left_out;
     stat_table_rounds(to, of->error);
@@ -498,9 +498,9 @@ static void append_rows(struct stat_table *to, const struct stat_table *of, cons
  * some tables. */
 static struct stat_table *joined(struct stat_report *report, const struct stat_table *of, enum stat_by by)
 {
-    for (size_t i = 0; i < report->count; i++)
-        if (!strcmp(report->tables[i].key, of->key))
-            return &report->tables[i];
+    struct stat_table *known = stat_report_find(report, of->key);
+    if (known)
+        return known;
     struct stat_table table = stat_table_of(of->key, of->title, of->note, NULL, of->column_count + 1);
     table.own_columns = xcalloc(table.column_count, sizeof *table.own_columns);
     table.own_columns[0] = (struct stat_column){"group", stat_by_name(by), STAT_TEXT};

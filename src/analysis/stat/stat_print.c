@@ -27,7 +27,7 @@ static bool is_number(const struct stat_table *table, size_t column)
 
 static const struct stat_value *value_at(const struct stat_table *table, size_t row, size_t column)
 {
-    return &table->values[row * table->column_count + column];
+    return &stat_table_row(table, row)[column];
 }
 
 /* --- for people --- */
@@ -373,7 +373,7 @@ static void print_number(FILE *out, const struct stat_value *value, enum stat_un
 {
     if (unit == STAT_BYTES)
         fprintf(out, "%" PRIu64, (uint64_t)value->i);
-    else if (unit == STAT_COUNT || unit == STAT_NS)
+    else if (stat_unit_is_int(unit))
         fprintf(out, "%" PRId64, value->i);
     else
         fprintf(out, "%.9g", value->d);

@@ -230,6 +230,14 @@ struct stat_table *stat_report_add(struct stat_report *report, struct stat_table
     return &report->tables[report->count++];
 }
 
+struct stat_table *stat_report_find(struct stat_report *report, const char *key)
+{
+    for (size_t i = 0; i < report->count; i++)
+        if (report->tables[i].key && !strcmp(report->tables[i].key, key))
+            return &report->tables[i];
+    return NULL;
+}
+
 void stat_report_sort(struct stat_report *report, const char *column)
 {
     for (size_t i = 0; column && i < report->count; i++)

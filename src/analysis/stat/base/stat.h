@@ -45,7 +45,6 @@
     X(KEY_FILL_BYTES, SEMCONV_CUDA_MEMSET_BYTES)                                                             \
     X(KEY_FILL_KIND, SEMCONV_CUDA_MEMSET_MEMORY_KIND)                                                        \
     X(KEY_ARG_BYTES, SEMCONV_CUDA_ARG_BYTES)                                                                 \
-    X(KEY_STREAM, SEMCONV_CUDA_STREAM_ID)                                                                    \
     X(KEY_RANGE, SEMCONV_CUDA_RANGE_KIND)                                                                    \
     X(KEY_CONTEXT, SEMCONV_CUDA_CONTEXT_ID)                                                                  \
     X(KEY_GRAPH, SEMCONV_CUDA_GRAPH_ID)                                                                      \
@@ -72,7 +71,6 @@
     X(KEY_ARG_LOCATION_ID, SEMCONV_CUDA_ARG_LOCATION_ID)                                                     \
     X(KEY_ARG_SRC, SEMCONV_CUDA_ARG_SRC)                                                                     \
     X(KEY_ARG_DST, SEMCONV_CUDA_ARG_DST)                                                                     \
-    X(KEY_ARG_STREAM, SEMCONV_CUDA_ARG_STREAM)                                                               \
     X(KEY_STEP_NUMBER, SEMCONV_TRAINING_STEP_NUMBER)                                                         \
     X(KEY_STEP_KIND, SEMCONV_TRAINING_STEP_KIND)                                                             \
     X(KEY_STEP_BACKLOG, SEMCONV_TRAINING_STEP_GPU_BACKLOG)                                                   \
@@ -199,6 +197,8 @@ struct stat_table *stat_report_add(struct stat_report *report, struct stat_table
 /* Adds a new table with the columns of an array, and returns it. */
 #define STAT_ADD_TABLE(report, key, title, note, columns)                                                    \
     stat_report_add(report, stat_table_of(key, title, note, columns, sizeof(columns) / sizeof *(columns)))
+/* Returns the table with this key; NULL: there is none. */
+struct stat_table *stat_report_find(struct stat_report *report, const char *key);
 /* Sorts each table by the column of numbers with this key or title, if it has one; NULL: none. */
 void stat_report_sort(struct stat_report *report, const char *column);
 void stat_report_deinit(struct stat_report *report);

@@ -1,5 +1,6 @@
 #include "analysis/stat/base/stat_table.h"
 
+#include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
@@ -55,57 +56,40 @@ void stat_table_rounds(struct stat_table *table, double error)
 /* The context of qsort(), which takes none. The command has one thread. */
 static struct {
     size_t column;
+    enum stat_unit unit;
     bool has_names; /* column 0 has names */
 } order;
 
-static int compare_names(const struct stat_value *x, const struct stat_value *y)
+static int compare_cells(const struct stat_value *x, const struct stat_value *y)
 {
-    return order.has_names ? strcmp(x[0].text ? x[0].text : "", y[0].text ? y[0].text : "") : 0;
+    if (x->is_missing || y->is_missing)
+        return x->is_missing - y->is_missing;
+    if (order.unit == STAT_BYTES)
+        return ORDER((uint64_t)y->i, (uint64_t)x->i);
+    return stat_unit_is_int(order.unit) ? ORDER(y->i, x->i) : ORDER(y->d, x->d);
 }
 
 static int compare_rows(const void *a, const void *b)
 {
     const struct stat_value *x = a, *y = b;
-    int64_t p = x[order.column].is_missing ? INT64_MIN : x[order.column].i;
-    int64_t q = y[order.column].is_missing ? INT64_MIN : y[order.column].i;
-    if (p != q)
-        return p > q ? -1 : 1;
-    return compare_names(x, y);
-}
-
-static int compare_bytes(const void *a, const void *b)
-{
-    const struct stat_value *x = a, *y = b;
-    const struct stat_value *p = &x[order.column], *q = &y[order.column];
-    if (p->is_missing != q->is_missing)
-        return p->is_missing ? 1 : -1;
-    if (!p->is_missing && p->i != q->i)
-        return (uint64_t)p->i > (uint64_t)q->i ? -1 : 1;
-    return compare_names(x, y);
-}
-
-static int compare_reals(const void *a, const void *b)
-{
-    const struct stat_value *x = a, *y = b;
-    const struct stat_value *p = &x[order.column], *q = &y[order.column];
-    if (p->is_missing != q->is_missing)
-        return p->is_missing ? 1 : -1;
-    if (!p->is_missing && p->d != q->d)
-        return p->d > q->d ? -1 : 1;
-    return compare_names(x, y);
-}
-
-static void sort(struct stat_table *table, size_t column, int (*compare)(const void *, const void *))
-{
-    order.column = column;
-    order.has_names = table->columns[0].unit == STAT_TEXT;
-    if (table->row_count > 1)
-        qsort(table->values, table->row_count, table->column_count * sizeof *table->values, compare);
+    int result = compare_cells(&x[order.column], &y[order.column]);
+    return result || !order.has_names ? result : strcmp(x->text ? x->text : "", y->text ? y->text : "");
 }
 
 void stat_table_sort(struct stat_table *table, size_t column)
 {
-    sort(table, column, table->columns[column].unit == STAT_BYTES ? compare_bytes : compare_rows);
+    order.column = column;
+    order.unit = table->columns[column].unit;
+    order.has_names = table->columns[0].unit == STAT_TEXT;
+    sort_array(table->values, table->row_count, table->column_count * sizeof *table->values, compare_rows);
+}
+
+size_t stat_table_column(const struct stat_table *table, const char *key)
+{
+    size_t c = 0;
+    while (c < table->column_count && strcmp(table->columns[c].key, key) != 0)
+        c++;
+    return c;
 }
 
 size_t stat_table_numbers(const struct stat_table *table, const char *column)
@@ -122,11 +106,8 @@ size_t stat_table_numbers(const struct stat_table *table, const char *column)
 void stat_table_order(struct stat_table *table, const char *column)
 {
     size_t c = stat_table_numbers(table, column);
-    if (c == table->column_count)
-        return;
-    enum stat_unit unit = table->columns[c].unit;
-    bool is_int = unit == STAT_COUNT || unit == STAT_NS;
-    sort(table, c, unit == STAT_BYTES ? compare_bytes : is_int ? compare_rows : compare_reals);
+    if (c < table->column_count)
+        stat_table_sort(table, c);
 }
 
 void stat_table_keep(struct stat_table *table, size_t rows)

@@ -25,6 +25,11 @@ enum stat_unit {
     STAT_PROBABILITY /* real */
 };
 
+static inline bool stat_unit_is_int(enum stat_unit unit)
+{
+    return unit == STAT_COUNT || unit == STAT_NS || unit == STAT_BYTES;
+}
+
 struct stat_column {
     const char *key;   /* name in JSON and CSV; times end with _ns, shares with _share and so on */
     const char *title; /* name in tables for people */
@@ -69,8 +74,15 @@ struct stat_value stat_table_own(struct stat_table *table, char *text);
 void stat_table_adopt(struct stat_table *to, struct stat_table *from);
 /* Notes the relative error of medians and percentiles; the largest one counts. */
 void stat_table_rounds(struct stat_table *table, double error);
-/* Sorts the rows by an int column, descending, then by the text of column 0. */
+static inline struct stat_value *stat_table_row(const struct stat_table *table, size_t row)
+{
+    return table->values + row * table->column_count;
+}
+/* Sorts the rows by a column of numbers, descending, then by the text of column 0. Missing values come last.
+ */
 void stat_table_sort(struct stat_table *table, size_t column);
+/* Returns the index of the column with this key; column_count: there is none. */
+size_t stat_table_column(const struct stat_table *table, const char *key);
 /* Returns the index of the column of numbers with this key or title; column_count: there is none. */
 size_t stat_table_numbers(const struct stat_table *table, const char *column);
 /* Sorts the rows by the column of numbers with this key or title, if there is one. */

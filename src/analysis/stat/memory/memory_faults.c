@@ -155,7 +155,7 @@ static void add_unfreed(const struct stat *stat, struct stat_table *table, const
         const struct memory_process *process = paged_find(processes, block->process, sizeof *process);
         if (number == known)
             start_unfreed(stat, table, block, process && process->has_ended);
-        struct stat_value *row = table->values + number * table->column_count;
+        struct stat_value *row = stat_table_row(table, number);
         row[UNFREED_COUNT].i++;
         row[UNFREED_BYTES].i += (int64_t)block->bytes;
         row[UNFREED_LAST_NS] = stat_int(block->from_ns - stat->start_ns);
@@ -200,7 +200,7 @@ static void add_wrong(const struct stat *stat, struct stat_table *table)
         uint32_t number = stat_number(&numbers, mix_call(ledger, wrong->call, more));
         if (number == known)
             start_wrong(stat, table, wrong);
-        table->values[number * table->column_count + WRONG_COUNT].i++;
+        stat_table_row(table, number)[WRONG_COUNT].i++;
     }
     stat_table_sort(table, WRONG_COUNT);
     int_map_deinit(&numbers);
@@ -248,7 +248,7 @@ static void add_failed(const struct stat *stat, struct stat_table *table)
         uint32_t number = stat_number(&numbers, mix_call(ledger, call, call->error));
         if (number == known)
             start_failed(stat, stat_table_add(table), call);
-        struct stat_value *row = table->values + number * table->column_count;
+        struct stat_value *row = stat_table_row(table, number);
         int64_t bytes = (int64_t)call->bytes;
         row[FAILED_COUNT].i++;
         row[FAILED_MAX_BYTES].i = bytes > row[FAILED_MAX_BYTES].i ? bytes : row[FAILED_MAX_BYTES].i;
