@@ -9,10 +9,9 @@
 
 static uint32_t add_node(struct flame_tree *tree, uint32_t parent, uint32_t frame)
 {
-    tree->nodes = xgrow(tree->nodes, &tree->capacity, tree->count + 1, sizeof *tree->nodes);
-    tree->nodes[tree->count] = (struct flame_node){
+    *XADD(tree->nodes, tree->count, tree->capacity) = (struct flame_node){
         .frame = frame, .parent = parent, .first_child = FLAME_NONE, .next_sibling = FLAME_NONE};
-    return (uint32_t)tree->count++;
+    return (uint32_t)tree->count - 1;
 }
 
 void flame_tree_init(struct flame_tree *tree)
@@ -75,10 +74,8 @@ static const char *keep(struct flame_texts *texts, const char *text)
         text_deinit(&clean);
         return texts->list[number];
     }
-    texts->list = xgrow(texts->list, &texts->capacity, texts->count + 1, sizeof *texts->list);
-    texts->list[texts->count] = clean.data;
     int_map_set(&texts->numbers, key, (uint32_t)texts->count);
-    return texts->list[texts->count++];
+    return *XADD(texts->list, texts->count, texts->capacity) = clean.data;
 }
 
 uint32_t flame_tree_frame(struct flame_tree *tree, const struct flame_frame *frame)
@@ -95,10 +92,9 @@ uint32_t flame_tree_frame(struct flame_tree *tree, const struct flame_frame *fra
             return number;
         key++;
     }
-    tree->frames = xgrow(tree->frames, &tree->frame_capacity, tree->frame_count + 1, sizeof *tree->frames);
-    tree->frames[tree->frame_count] = own;
     int_map_set(&tree->frame_numbers, key, (uint32_t)tree->frame_count);
-    return (uint32_t)tree->frame_count++;
+    *XADD(tree->frames, tree->frame_count, tree->frame_capacity) = own;
+    return (uint32_t)tree->frame_count - 1;
 }
 
 /* Of an installed package: the path below the folder of packages. */
