@@ -133,7 +133,7 @@ struct run_reader {
         const char *name;
         enum measure_kind kind;
     } * names;
-    size_t capacity;
+    size_t count, capacity;
 };
 
 struct run_reader *run_set_begin(void)
@@ -168,12 +168,9 @@ static uint32_t number_of(struct run_reader *run, const struct trace_span *span,
     char *text = name_of(&run->stat, span);
     const char *name = stat_keep(&run->stat, text); /* equal names are the same pointer */
     free(text);
-    size_t known = run->numbers.count;
     number = stat_number(&run->numbers, int_map_mix((uint64_t)(uintptr_t)name) ^ kind);
-    if (number == known) {
-        run->names = xgrow(run->names, &run->capacity, known + 1, sizeof *run->names);
-        run->names[number] = (struct run_name){name, kind};
-    }
+    if (number == run->count)
+        *XADD(run->names, run->count, run->capacity) = (struct run_name){name, kind};
     int_map_set(&run->fast, key, number);
     return number;
 }

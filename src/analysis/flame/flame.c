@@ -22,7 +22,7 @@ struct reader {
     struct stat stat;
     struct int_map numbers;
     struct pair *pairs;
-    size_t capacity;
+    size_t count, capacity;
 };
 
 const char *flame_value(const struct flame *flame, char *out, uint64_t value)
@@ -36,16 +36,13 @@ static void add(struct reader *reader, const struct trace_span *span, uint32_t n
 {
     uint32_t origin = code_book_origin(reader->stat.code, &reader->stat, span);
     uint64_t key = (uint64_t)origin << 32 | name;
-    if (reader->numbers.count >= PAIRS_MAX && int_map_get(&reader->numbers, key) == MAP_NONE) {
+    if (reader->count >= PAIRS_MAX && int_map_get(&reader->numbers, key) == MAP_NONE) {
         key = (uint64_t)origin << 32;
         name = 0;
     }
-    size_t known = reader->numbers.count;
     uint32_t number = stat_number(&reader->numbers, key);
-    if (number == known) {
-        reader->pairs = xgrow(reader->pairs, &reader->capacity, known + 1, sizeof *reader->pairs);
-        reader->pairs[number] = (struct pair){origin, name, 0};
-    }
+    if (number == reader->count)
+        *XADD(reader->pairs, reader->count, reader->capacity) = (struct pair){origin, name, 0};
     reader->pairs[number].value += value;
 }
 
@@ -102,8 +99,7 @@ struct path {
 
 static void push(struct path *path, uint32_t frame)
 {
-    path->frames = xgrow(path->frames, &path->capacity, path->depth + 1, sizeof *path->frames);
-    path->frames[path->depth++] = frame;
+    *XADD(path->frames, path->depth, path->capacity) = frame;
 }
 
 static void push_text(struct flame *flame, struct path *path, enum flame_kind kind, const char *text)
@@ -144,7 +140,7 @@ static void build(struct reader *reader, int run)
 {
     struct path path = {0};
     struct flame *flame = reader->flame;
-    for (size_t i = 0; i < reader->numbers.count; i++) {
+    for (size_t i = 0; i < reader->count; i++) {
         const struct pair *pair = &reader->pairs[i];
         path.depth = 0;
         push_stack(reader, &path, pair->origin);

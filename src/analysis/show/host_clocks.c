@@ -44,9 +44,8 @@ static uint32_t host_index(struct clocks *clocks, uint32_t name)
     if (i != MAP_NONE)
         return i;
     i = (uint32_t)clocks->host_count;
-    clocks->hosts =
-        xgrow(clocks->hosts, &clocks->host_capacity, clocks->host_count + 1, sizeof *clocks->hosts);
-    clocks->hosts[clocks->host_count++] = (struct host){.name = name, .is_known = i == 0};
+    *XADD(clocks->hosts, clocks->host_count, clocks->host_capacity) =
+        (struct host){.name = name, .is_known = i == 0};
     int_map_set(&clocks->host_numbers, name, i);
     return i;
 }
@@ -81,9 +80,7 @@ static void find_ends(struct clocks *clocks, const struct trace *trace, const st
             span->class == CLASS_COLLECTIVE ? trace_find_attr(trace, span, key) : NULL;
         if (!attr || ranks->owners[i] == TRACE_NONE || !needs_all(trace, span))
             continue;
-        clocks->ends =
-            xgrow(clocks->ends, &clocks->end_capacity, clocks->end_count + 1, sizeof *clocks->ends);
-        clocks->ends[clocks->end_count++] =
+        *XADD(clocks->ends, clocks->end_count, clocks->end_capacity) =
             (struct end){.instance = trace_attr_string(trace, attr),
                          .host = host_index(clocks, ranks->items[ranks->owners[i]].host),
                          .time_ns = span->end_ns};

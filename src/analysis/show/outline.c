@@ -42,9 +42,7 @@ static_assert(CLASS_COUNT <= 1 << 3, "a class and the mark of a thread fit into 
 
 static struct outline_group *add_child(struct outline_group *parent, enum outline_kind kind)
 {
-    parent->children =
-        xgrow(parent->children, &parent->child_capacity, parent->child_count + 1, sizeof *parent->children);
-    struct outline_group *child = &parent->children[parent->child_count++];
+    struct outline_group *child = XADD(parent->children, parent->child_count, parent->child_capacity);
     *child = (struct outline_group){.kind = kind};
     return child;
 }
@@ -57,10 +55,8 @@ static uint32_t *gather_children(const struct trace *trace, const struct outline
     *count = 0;
     for (size_t i = 0; i < group->count; i++) {
         uint32_t child = trace->spans[group->members[i]].first_child;
-        for (; child != TRACE_NONE; child = trace->spans[child].next_sibling) {
-            found = xgrow(found, &capacity, *count + 1, sizeof *found);
-            found[(*count)++] = child;
-        }
+        for (; child != TRACE_NONE; child = trace->spans[child].next_sibling)
+            *XADD(found, *count, capacity) = child;
     }
     return found;
 }
@@ -76,7 +72,6 @@ static void distribute(const struct builder *builder, struct outline_group *pare
                        size_t count, enum outline_kind kind, enum merging merging)
 {
     struct int_map groups = {0};
-    size_t *capacities = NULL, capacity_slots = 0;
     uint64_t last_key = 0;
     for (size_t i = 0; i < count; i++) {
         const struct trace_span *span = &builder->trace->spans[spans[i]];
@@ -88,17 +83,13 @@ static void distribute(const struct builder *builder, struct outline_group *pare
         if (index == MAP_NONE) {
             add_child(parent, own);
             index = (uint32_t)parent->child_count - 1;
-            capacities = xgrow(capacities, &capacity_slots, parent->child_count, sizeof *capacities);
-            capacities[index] = 0;
             if (merging == MERGE_ALL)
                 int_map_set(&groups, key, index);
         }
         struct outline_group *group = &parent->children[index];
-        group->members = xgrow(group->members, &capacities[index], group->count + 1, sizeof *group->members);
-        group->members[group->count++] = spans[i];
+        *XADD(group->members, group->count, group->capacity) = spans[i];
         last_key = key;
     }
-    free(capacities);
     int_map_deinit(&groups);
 }
 
@@ -214,8 +205,7 @@ static uint64_t least_weight(const struct outline_group *root, size_t rows, size
 
 static void merge_into_more(struct outline_group *more, struct outline_group *group)
 {
-    more->members =
-        xgrow(more->members, &more->child_capacity, more->count + group->count, sizeof *more->members);
+    more->members = xgrow(more->members, &more->capacity, more->count + group->count, sizeof *more->members);
     memcpy(more->members + more->count, group->members, group->count * sizeof *group->members);
     more->count += group->count;
     more->total_ns += group->total_ns;
@@ -245,7 +235,6 @@ static void prune(struct outline_group *group, uint64_t least_ns, size_t sibling
         free_group(&more);
     } else if (more.hidden) {
         qsort(more.members, more.count, sizeof *more.members, compare_indices);
-        more.child_capacity = 0;
         *add_child(group, OUTLINE_MORE) = more;
     }
 }
@@ -256,9 +245,8 @@ static void add_rows(struct outline *outline, const struct outline_group *group,
     for (size_t i = 0; i < group->child_count; i++) {
         bool is_last = i + 1 == group->child_count;
         uint64_t own = is_last ? guides : guides | 1ull << depth;
-        outline->rows =
-            xgrow(outline->rows, &outline->row_capacity, outline->row_count + 1, sizeof *outline->rows);
-        outline->rows[outline->row_count++] = (struct outline_row){&group->children[i], depth, own};
+        *XADD(outline->rows, outline->row_count, outline->row_capacity) =
+            (struct outline_row){&group->children[i], depth, own};
         add_rows(outline, &group->children[i], depth + 1, own);
     }
 }

@@ -14,7 +14,7 @@ enum outline_kind { OUTLINE_SPANS, OUTLINE_THREAD, OUTLINE_MORE };
 struct outline_group {
     enum outline_kind kind;
     uint32_t *members; /* spans in order of time; owned */
-    size_t count;
+    size_t count, capacity;
     uint64_t total_ns;
     uint64_t weight_ns;             /* the largest total of this line or of one below it */
     bool has_error;                 /* in this line or below */

@@ -203,14 +203,12 @@ static uint64_t track_key(const struct writer *writer, const struct trace_span *
 
 static uint32_t add_new_track(struct writer *writer, uint64_t key, uint32_t spread)
 {
-    writer->tracks =
-        xgrow(writer->tracks, &writer->track_capacity, writer->track_count + 1, sizeof *writer->tracks);
-    struct track *track = &writer->tracks[writer->track_count];
+    struct track *track = XADD(writer->tracks, writer->track_count, writer->track_capacity);
     track->key = key + (uint64_t)spread * SPREAD_TID_STEP;
     track->next = TRACE_NONE;
     track->spread = spread;
     track->depth = 0;
-    return (uint32_t)writer->track_count++;
+    return (uint32_t)writer->track_count - 1;
 }
 
 /* Opens the span as the innermost slice of the track if it nests there. */

@@ -37,13 +37,13 @@ static void add_rank(struct step_ranks *ranks, struct int_map *places, const str
             ranks->items[at].end_ns = span->end_ns;
         return;
     }
-    ranks->items = xgrow(ranks->items, &ranks->capacity, ranks->count + 1, sizeof *ranks->items);
     uint32_t host = host_of(trace, span);
     int_map_set(places, (uint64_t)number, (uint32_t)ranks->count);
-    ranks->items[ranks->count++] = (struct step_rank){.number = number,
-                                                      .host = host == MAP_NONE ? 0 : host,
-                                                      .start_ns = span->start_ns,
-                                                      .end_ns = span->end_ns};
+    *XADD(ranks->items, ranks->count, ranks->capacity) =
+        (struct step_rank){.number = number,
+                           .host = host == MAP_NONE ? 0 : host,
+                           .start_ns = span->start_ns,
+                           .end_ns = span->end_ns};
 }
 
 static int by_number(const void *a, const void *b)
@@ -101,11 +101,8 @@ static void add_work(struct step_rank *rank, const struct trace *trace, uint32_t
     enum rank_work work = work_of(trace, span);
     if (span->end_ns > rank->end_ns)
         rank->end_ns = span->end_ns;
-    if (work == RANK_WORKS)
-        return;
-    rank->spans[work] =
-        xgrow(rank->spans[work], &rank->capacities[work], rank->counts[work] + 1, sizeof *rank->spans[work]);
-    rank->spans[work][rank->counts[work]++] = index;
+    if (work != RANK_WORKS)
+        *XADD(rank->spans[work], rank->counts[work], rank->capacities[work]) = index;
 }
 
 /* The parts of an evaluation are added to those of the step that it divides. */

@@ -36,9 +36,7 @@ struct stat_value *stat_table_add(struct stat_table *table)
 
 struct stat_value stat_table_own(struct stat_table *table, char *text)
 {
-    table->texts = xgrow(table->texts, &table->text_capacity, table->text_count + 1, sizeof *table->texts);
-    table->texts[table->text_count++] = text;
-    return stat_text(text);
+    return stat_text(*XADD(table->texts, table->text_count, table->text_capacity) = text);
 }
 
 void stat_table_adopt(struct stat_table *to, struct stat_table *from)

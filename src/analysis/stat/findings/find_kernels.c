@@ -88,7 +88,7 @@ static void add_reasons(struct text *text, const struct stat *stat, const struct
 struct low {
     struct tallies tallies; /* by full name */
     struct use *uses;       /* of each tally's first kernel */
-    size_t capacity;
+    size_t count, capacity;
     struct int_map libraries; /* kernel → whether the program cannot change it */
 };
 
@@ -133,12 +133,10 @@ static void take_low(void *state, struct survey *survey, const struct trace_span
     struct use use = use_of(stat, kernel);
     if (!is_low(stat, &use))
         return;
-    size_t known = low->tallies.count;
     struct tally *tally = tallies_count(&low->tallies, survey, stat_kernel_key(stat, kernel), kernel,
                                         survey_origin(survey, kernel));
-    low->uses = xgrow(low->uses, &low->capacity, low->tallies.count, sizeof *low->uses);
-    if (low->tallies.count > known)
-        low->uses[known] = use;
+    if (low->count < low->tallies.count)
+        *XADD(low->uses, low->count, low->capacity) = use;
     tally->ns += stat_duration(kernel);
     /* The largest share of the GPU that the kernel can use. */
     double fill = is_small(&use) ? (double)use.blocks / (double)use.multiprocessors : 1;

@@ -30,7 +30,7 @@ static void name_place(const struct stat *stat, const struct tallies *tallies, u
     struct int_map counts = {0}; /* place → its matches */
     const struct int_map_entry *most = NULL;
     uint64_t known = 0;
-    for (size_t i = 0; i < tallies->origin_numbers.count; i++) {
+    for (size_t i = 0; i < tallies->origin_count; i++) {
         const struct tally_origin *origin = &tallies->origins[i];
         if (origin->tally != tally)
             continue;

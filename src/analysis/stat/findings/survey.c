@@ -10,9 +10,8 @@
 struct tally *tallies_at(struct tallies *tallies, uint64_t key, uint32_t process,
                          const struct trace_span *span)
 {
-    size_t known = tallies->count;
     uint32_t number = stat_number(&tallies->numbers, int_map_mix(int_map_mix(key) + process));
-    if (number == known)
+    if (number == tallies->count)
         *XADD(tallies->items, tallies->count, tallies->capacity) =
             (struct tally){.process = process, .first = *span};
     return &tallies->items[number];
@@ -22,15 +21,12 @@ void tallies_add_origin(struct tallies *tallies, const struct tally *tally, uint
 {
     uint32_t of = tallies_number(tallies, tally);
     uint64_t key = (uint64_t)of << 32 | origin;
-    size_t known = tallies->origin_numbers.count;
-    if (known >= TALLY_ORIGINS_MAX && int_map_get(&tallies->origin_numbers, key) == MAP_NONE)
+    if (tallies->origin_count >= TALLY_ORIGINS_MAX && int_map_get(&tallies->origin_numbers, key) == MAP_NONE)
         return;
     uint32_t number = stat_number(&tallies->origin_numbers, key);
-    if (number == known) {
-        tallies->origins =
-            xgrow(tallies->origins, &tallies->origin_capacity, known + 1, sizeof *tallies->origins);
-        tallies->origins[number] = (struct tally_origin){of, origin, 0};
-    }
+    if (number == tallies->origin_count)
+        *XADD(tallies->origins, tallies->origin_count, tallies->origin_capacity) =
+            (struct tally_origin){of, origin, 0};
     tallies->origins[number].count += count;
 }
 

@@ -38,7 +38,7 @@ struct tallies {
         uint32_t tally, origin;
         uint64_t count;
     } * origins;
-    size_t origin_capacity;
+    size_t origin_count, origin_capacity;
     struct int_map origin_numbers;
 };
 

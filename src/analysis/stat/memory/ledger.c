@@ -195,12 +195,8 @@ static uint32_t origin_of(struct ledger *ledger, const struct stat *stat, const 
     const char *text = stat_attr(stat, span, KEY_STACK);
     if (!text)
         return origin;
-    size_t known = ledger->text_numbers.count;
-    uint32_t number = stat_number(&ledger->text_numbers, origin);
-    if (number == known) {
-        ledger->texts = xgrow(ledger->texts, &ledger->text_capacity, known + 1, sizeof *ledger->texts);
-        ledger->texts[number] = stat_keep_some(stat, text);
-    }
+    if (stat_number(&ledger->text_numbers, origin) == ledger->text_count)
+        *XADD(ledger->texts, ledger->text_count, ledger->text_capacity) = stat_keep_some(stat, text);
     return origin;
 }
 

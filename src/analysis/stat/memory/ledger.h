@@ -75,7 +75,7 @@ struct ledger {
     struct paged awaiting;       /* by process: calls whose used_ns is unknown */
     struct int_map text_numbers; /* origin → index in texts, if an allocation had the text of its stack */
     const char **texts;
-    size_t text_capacity;
+    size_t text_count, text_capacity;
     /* The members below are set by ledger_finish(). */
     const struct places *places;
     struct ledger_block *blocks; /* sorted by start */

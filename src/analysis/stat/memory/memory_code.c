@@ -45,10 +45,10 @@ struct rows {
     const struct stat *stat;
     struct int_map account_numbers;
     struct account *accounts;
-    size_t account_capacity;
+    size_t account_count, account_capacity;
     struct int_map sum_numbers; /* origin and device's name → index in sums */
     struct sum *sums;
-    size_t sum_capacity;
+    size_t sum_count, sum_capacity;
     struct int_map numbers; /* hash of the texts → index in list */
     struct row *list;
     size_t count, capacity;
@@ -61,12 +61,9 @@ static uint32_t device_of(const struct ledger_block *block)
 
 static struct account *account_of(struct rows *rows, const struct ledger_block *block)
 {
-    size_t known = rows->account_numbers.count;
     uint32_t number = stat_number(&rows->account_numbers, (uint64_t)block->process << 32 | device_of(block));
-    if (number == known) {
-        rows->accounts = xgrow(rows->accounts, &rows->account_capacity, known + 1, sizeof *rows->accounts);
-        rows->accounts[number] = (struct account){0};
-    }
+    if (number == rows->account_count)
+        *XADD(rows->accounts, rows->account_count, rows->account_capacity) = (struct account){0};
     return &rows->accounts[number];
 }
 
@@ -110,13 +107,12 @@ static struct sum *sum_of(struct rows *rows, const struct ledger_block *block)
     uint32_t device = device_of(block), origin = block->call->origin;
     const char *name =
         stat_keep(stat, device == DEVICE_MANAGED ? "managed" : memory_device_name(stat->places, device));
-    size_t known = rows->sum_numbers.count;
     uint32_t number = stat_number(&rows->sum_numbers, int_map_mix((uint64_t)(uintptr_t)name) ^ origin);
-    if (number == known) {
+    if (number == rows->sum_count) {
         struct code_stack stack = code_book_stack(stat->code, stat, origin);
         const struct code_frame *frame = stack.label ? NULL : code_book_frame(stat->code, stack.place);
-        rows->sums = xgrow(rows->sums, &rows->sum_capacity, known + 1, sizeof *rows->sums);
-        rows->sums[number] = (struct sum){.origin = origin, .row = row_of(rows, stack.label, frame, name)};
+        *XADD(rows->sums, rows->sum_count, rows->sum_capacity) =
+            (struct sum){.origin = origin, .row = row_of(rows, stack.label, frame, name)};
     }
     return &rows->sums[number];
 }
@@ -205,7 +201,7 @@ void stat_memory_code(const struct stat *stat, const struct memory_change *chang
         find_peak(&rows, &changes[i]);
     for (size_t i = 0; i < change_count; i++)
         count(&rows, &changes[i]);
-    for (uint32_t i = 0; i < rows.sum_numbers.count; i++)
+    for (uint32_t i = 0; i < rows.sum_count; i++)
         add_callers(&rows, i);
     sort_array(rows.list, rows.count, sizeof *rows.list, compare_rows);
     struct stat_table *table = STAT_ADD_TABLE(report, "memory_code", "Memory by code", note, columns);

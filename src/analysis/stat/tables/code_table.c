@@ -2,6 +2,7 @@
  */
 #include "base/hash.h"
 #include "analysis/code/code_book.h"
+#include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
@@ -34,51 +35,53 @@ struct pair {
     uint64_t ns;
 };
 
+struct pairs {
+    struct int_map numbers;
+    struct pair *list;
+    size_t count, capacity;
+};
+
 struct code {
     struct int_map numbers; /* origin → index in sums */
     struct sums *sums;
-    size_t capacity;
-    struct int_map pair_numbers;
-    struct pair *pairs;
-    size_t pair_capacity;
+    size_t count, capacity;
+    struct pairs pairs;
 };
 
 static uint32_t number_of(struct code *code, const struct stat *stat, const struct trace_span *span)
 {
     uint32_t origin = code_book_origin(stat->code, stat, span);
-    size_t known = code->numbers.count;
     uint32_t number = stat_number(&code->numbers, origin);
-    if (number == known) {
-        code->sums = xgrow(code->sums, &code->capacity, known + 1, sizeof *code->sums);
-        code->sums[number] = (struct sums){.origin = origin};
-    }
+    if (number == code->count)
+        *XADD(code->sums, code->count, code->capacity) = (struct sums){.origin = origin};
     return number;
 }
 
-static struct pair *pair_at(struct int_map *numbers, struct pair **pairs, size_t *capacity, uint32_t of,
-                            uint32_t name)
+/* Adds a kernel's time, unless there are too many pairs. */
+static void add_pair(struct pairs *pairs, uint32_t of, uint32_t name, uint64_t ns)
 {
-    size_t known = numbers->count;
     uint64_t key = (uint64_t)of << 32 | name;
-    if (known == PAIRS_MAX && int_map_get(numbers, key) == MAP_NONE)
-        return NULL;
-    uint32_t number = stat_number(numbers, key);
-    if (number == known) {
-        *pairs = xgrow(*pairs, capacity, known + 1, sizeof **pairs);
-        (*pairs)[number] = (struct pair){.of = of, .name = name};
-    }
-    return &(*pairs)[number];
+    if (pairs->count == PAIRS_MAX && int_map_get(&pairs->numbers, key) == MAP_NONE)
+        return;
+    uint32_t number = stat_number(&pairs->numbers, key);
+    if (number == pairs->count)
+        *XADD(pairs->list, pairs->count, pairs->capacity) = (struct pair){.of = of, .name = name};
+    pairs->list[number].ns += ns;
+}
+
+static void pairs_deinit(struct pairs *pairs)
+{
+    int_map_deinit(&pairs->numbers);
+    free(pairs->list);
 }
 
 static void take_work(struct code *code, const struct stat *stat, const struct trace_span *span)
 {
     uint32_t number = number_of(code, stat, span);
-    struct pair *pair = pair_at(&code->pair_numbers, &code->pairs, &code->pair_capacity, number, span->name);
     code->sums[number].self_ns += stat_duration(span);
     if (span->class == CLASS_COPY)
         code->sums[number].copied_bytes += stat_attr_int(stat, span, KEY_COPY_BYTES, 0);
-    if (pair)
-        pair->ns += stat_duration(span);
+    add_pair(&code->pairs, number, span->name, stat_duration(span));
 }
 
 static void take(void *state, const struct stat *stat, const struct trace_span *span)
@@ -146,10 +149,10 @@ static uint32_t row_of(struct rows *rows, const char *label, const struct code_f
             return number;
         key++;
     }
-    rows->list = xgrow(rows->list, &rows->capacity, rows->count + 1, sizeof *rows->list);
-    rows->list[rows->count] = (struct row){.label = label, .frame = frame, .seen_by = MAP_NONE};
     int_map_set(&rows->numbers, key, (uint32_t)rows->count);
-    return (uint32_t)rows->count++;
+    *XADD(rows->list, rows->count, rows->capacity) =
+        (struct row){.label = label, .frame = frame, .seen_by = MAP_NONE};
+    return (uint32_t)rows->count - 1;
 }
 
 static void add_total(struct rows *rows, uint32_t number, const struct sums *sums)
@@ -186,39 +189,31 @@ static uint32_t add_origin(struct rows *rows, const struct sums *sums)
  * add up. */
 static void find_tops(struct rows *rows, const struct code *code, const uint32_t *row_of_sums)
 {
-    struct int_map numbers = {0};
-    struct pair *pairs = NULL;
-    size_t capacity = 0;
-    for (size_t i = 0; i < code->pair_numbers.count; i++) {
-        const struct pair *of = &code->pairs[i];
-        struct pair *pair = pair_at(&numbers, &pairs, &capacity, row_of_sums[of->of], of->name);
-        if (pair) /* there are at most as many pairs as those of origins */
-            pair->ns += of->ns;
+    struct pairs pairs = {0};
+    for (size_t i = 0; i < code->pairs.count; i++) {
+        const struct pair *of = &code->pairs.list[i];
+        add_pair(&pairs, row_of_sums[of->of], of->name, of->ns);
     }
-    for (size_t i = 0; pairs && i < numbers.count; i++) {
-        struct row *row = &rows->list[pairs[i].of];
-        const char *name = trace_string(rows->stat->trace, pairs[i].name);
-        if (row->top &&
-            (pairs[i].ns < row->top_ns || (pairs[i].ns == row->top_ns && strcmp(name, row->top) >= 0)))
+    for (size_t i = 0; i < pairs.count; i++) {
+        const struct pair *pair = &pairs.list[i];
+        struct row *row = &rows->list[pair->of];
+        const char *name = trace_string(rows->stat->trace, pair->name);
+        if (row->top && (pair->ns < row->top_ns || (pair->ns == row->top_ns && strcmp(name, row->top) >= 0)))
             continue;
         row->top = name;
-        row->top_ns = pairs[i].ns;
+        row->top_ns = pair->ns;
     }
-    int_map_deinit(&numbers);
-    free(pairs);
+    pairs_deinit(&pairs);
 }
 
 static int compare_rows(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
-    if (x->self_ns != y->self_ns)
-        return x->self_ns > y->self_ns ? -1 : 1;
-    if (x->total_ns != y->total_ns)
-        return x->total_ns > y->total_ns ? -1 : 1;
-    if (x->wait_ns != y->wait_ns)
-        return x->wait_ns > y->wait_ns ? -1 : 1;
-    int by_place = strcmp(x->place, y->place);
-    return by_place || !x->frame || !y->frame ? by_place : strcmp(x->frame->name, y->frame->name);
+    int order = ORDER(y->self_ns, x->self_ns);
+    order = order ? order : ORDER(y->total_ns, x->total_ns);
+    order = order ? order : ORDER(y->wait_ns, x->wait_ns);
+    order = order ? order : strcmp(x->place, y->place);
+    return order || !x->frame || !y->frame ? order : strcmp(x->frame->name, y->frame->name);
 }
 
 static void fill(struct stat_table *table, struct row *row, enum stat_code_by by, uint64_t all_ns)
@@ -241,16 +236,15 @@ static void add_rows(struct stat_table *table, const struct stat *stat, const st
 {
     struct rows rows = {.stat = stat};
     uint64_t all_ns = 0;
-    uint32_t *row_of_sums = xcalloc(code->numbers.count + 1, sizeof *row_of_sums);
-    for (size_t i = 0; i < code->numbers.count; i++) {
+    uint32_t *row_of_sums = xcalloc(code->count + 1, sizeof *row_of_sums);
+    for (size_t i = 0; i < code->count; i++) {
         row_of_sums[i] = add_origin(&rows, &code->sums[i]);
         all_ns += code->sums[i].self_ns;
     }
     find_tops(&rows, code, row_of_sums);
     for (size_t i = 0; i < rows.count; i++)
         rows.list[i].place = code_place_text(rows.list[i].label, rows.list[i].frame, stat->code_by);
-    if (rows.count > 1)
-        qsort(rows.list, rows.count, sizeof *rows.list, compare_rows);
+    sort_array(rows.list, rows.count, sizeof *rows.list, compare_rows);
     for (size_t i = 0; i < rows.count; i++)
         fill(table, &rows.list[i], stat->code_by, all_ns);
     free(row_of_sums);
@@ -269,9 +263,8 @@ static void finish(void *state, const struct stat *stat, struct stat_report *rep
     if (report && code_book_has_stacks(stat->code))
         add_rows(STAT_ADD_TABLE(report, "code", "Code", note, columns), stat, code);
     int_map_deinit(&code->numbers);
-    int_map_deinit(&code->pair_numbers);
     free(code->sums);
-    free(code->pairs);
+    pairs_deinit(&code->pairs);
 }
 
 const struct stat_section stat_code = {sizeof(struct code), take, NULL, finish};

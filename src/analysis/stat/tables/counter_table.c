@@ -43,10 +43,8 @@ struct counts {
 static struct counted *place_of(struct counts *counts, uint32_t name, uint32_t key)
 {
     uint32_t place = stat_number(&counts->index, (uint64_t)name << 32 | key);
-    if (place == counts->count) {
-        counts->list = xgrow(counts->list, &counts->capacity, counts->count + 1, sizeof *counts->list);
-        counts->list[counts->count++] = (struct counted){.name = name, .key = key};
-    }
+    if (place == counts->count)
+        *XADD(counts->list, counts->count, counts->capacity) = (struct counted){.name = name, .key = key};
     return &counts->list[place];
 }
 

@@ -210,8 +210,8 @@ static void take(void *state, const struct stat *stat, const struct trace_span *
     devices->now_ns = span->start_ns;
     if (span->class == CLASS_CALL) {
         struct call_list *calls = calls_at(devices, places_process(stat->places, span));
-        calls->items = xgrow(calls->items, &calls->capacity, calls->count + 1, sizeof *calls->items);
-        calls->items[calls->count++] = (struct interval_of_call){span->start_ns, span->end_ns, span->name};
+        *XADD(calls->items, calls->count, calls->capacity) =
+            (struct interval_of_call){span->start_ns, span->end_ns, span->name};
     } else if (trace_class_is_gpu(span->class)) {
         take_work(devices, stat, span);
         if (span->lane != TRACE_NONE)

@@ -74,7 +74,7 @@ struct kernels {
     struct int_map numbers;
     struct samples samples;
     struct kind *kinds;
-    size_t capacity;
+    size_t count, capacity;
 };
 
 static bool differs(const char *a, const char *b)
@@ -102,18 +102,15 @@ static void take(void *state, const struct stat *stat, const struct trace_span *
     struct kernels *kernels = state;
     if (span->class != CLASS_KERNEL)
         return;
-    const char *full = stat_attr(stat, span, KEY_KERNEL_NAME);
     struct stat_launch launch = stat_launch_of(stat, span);
-    size_t known = kernels->numbers.count;
     uint32_t number = stat_number(&kernels->numbers, stat_kernel_key(stat, span));
-    if (number == known) {
-        kernels->kinds = xgrow(kernels->kinds, &kernels->capacity, known + 1, sizeof *kernels->kinds);
-        kernels->kinds[number] = (struct kind){.name = span->name,
-                                               .full = stat_keep(stat, full),
-                                               .grid = stat_keep(stat, stat_attr(stat, span, KEY_GRID)),
-                                               .block = stat_keep(stat, stat_attr(stat, span, KEY_BLOCK)),
-                                               .launch = launch};
-    }
+    if (number == kernels->count)
+        *XADD(kernels->kinds, kernels->count, kernels->capacity) =
+            (struct kind){.name = span->name,
+                          .full = stat_keep(stat, stat_attr(stat, span, KEY_KERNEL_NAME)),
+                          .grid = stat_keep(stat, stat_attr(stat, span, KEY_GRID)),
+                          .block = stat_keep(stat, stat_attr(stat, span, KEY_BLOCK)),
+                          .launch = launch};
     compare_with_first(stat, &kernels->kinds[number], span, &launch);
     samples_add(&kernels->samples, number, stat_duration(span));
 }
