@@ -1,7 +1,9 @@
 #include "analysis/show/label.h"
 
+#include "cli/util/xalloc.h"
 #include "model/semconv.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,10 +51,15 @@ void label_add_part(struct label_writer *writer, const char *string, unsigned st
     style_end(writer->text, style, writer->color);
 }
 
-void label_add_whole(struct label_writer *writer, const char *string, unsigned style)
+void label_add_whole(struct label_writer *writer, unsigned style, const char *format, ...)
 {
+    va_list arguments;
+    va_start(arguments, format);
+    char *string = xvasprintf(format, arguments);
+    va_end(arguments);
     if (text_columns(string, writer->utf8) <= writer->columns)
         label_add_part(writer, string, style);
+    free(string);
 }
 
 static void add_guides(struct label_writer *writer, const struct outline_row *row)
@@ -148,21 +155,15 @@ static void add_totals(struct label_writer *writer, const struct trace *trace,
                   {SEMCONV_CUDA_TOTAL_FILLS, "fill", "fills"}};
     uint64_t gpu_ns = sum_of(trace, group, SEMCONV_CUDA_TOTAL_GPU_TIME);
     char number[TEXT_NUMBER_BYTES];
-    struct text part = {0};
     if (trace->lane_count > 0 || gpu_ns == 0)
         return;
-    text_add_format(&part, "  GPU %s", text_duration(number, gpu_ns, writer->utf8));
-    label_add_whole(writer, part.data, STYLE_DIM);
+    label_add_whole(writer, STYLE_DIM, "  GPU %s", text_duration(number, gpu_ns, writer->utf8));
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         uint64_t count = sum_of(trace, group, counts[i].key);
-        if (!count)
-            continue;
-        text_clear(&part);
-        text_add_format(&part, ", %s %s", text_count(number, count),
-                        count == 1 ? counts[i].one : counts[i].many);
-        label_add_whole(writer, part.data, STYLE_DIM);
+        if (count)
+            label_add_whole(writer, STYLE_DIM, ", %s %s", text_count(number, count),
+                            count == 1 ? counts[i].one : counts[i].many);
     }
-    text_deinit(&part);
 }
 
 /* The value that all spans have; several pieces of GPU work, whose calls may be in a line with others, have
@@ -192,13 +193,9 @@ static void add_code(struct label_writer *writer, const struct trace *trace,
     const char *function = code_attr(trace, group, SEMCONV_CODE_FUNCTION_NAME);
     bool is_of_cuda = trace->spans[group->members[0]].class == CLASS_CALL ||
                       trace_class_is_gpu(trace->spans[group->members[0]].class);
-    struct text part = {0};
-    if (!is_of_cuda || (!file && !function))
-        return;
-    text_add_format(&part, "  %s%s%s%s%s", file ? file : "", line ? ":" : "", line ? line : "",
-                    file && function ? " " : "", function ? function : "");
-    label_add_whole(writer, part.data, STYLE_DIM);
-    text_deinit(&part);
+    if (is_of_cuda && (file || function))
+        label_add_whole(writer, STYLE_DIM, "  %s%s%s%s%s", file ? file : "", line ? ":" : "",
+                        line ? line : "", file && function ? " " : "", function ? function : "");
 }
 
 /* Facts about a line, most important first; each one complete or not at all. */
@@ -207,35 +204,28 @@ static void add_details(struct label_writer *writer, const struct trace *trace,
 {
     const struct trace_span *first = &trace->spans[group->members[0]];
     char number[TEXT_NUMBER_BYTES];
-    struct text part = {0};
     uint64_t bytes = 0;
     for (size_t i = 0; i < group->count; i++)
         bytes += bytes_of(trace, &trace->spans[group->members[i]]);
-    text_add_format(&part, "  %s", bytes ? text_bytes(number, bytes) : "");
     if (bytes)
-        label_add_whole(writer, part.data, STYLE_DIM);
+        label_add_whole(writer, STYLE_DIM, "  %s", text_bytes(number, bytes));
     add_code(writer, trace, group);
     const char *grid =
         first->class == CLASS_KERNEL ? common_attr(trace, group, SEMCONV_CUDA_KERNEL_GRID) : NULL;
     const char *block =
         first->class == CLASS_KERNEL ? common_attr(trace, group, SEMCONV_CUDA_KERNEL_BLOCK) : NULL;
     if (grid && block) {
-        text_clear(&part);
-        text_add(&part, "  <<<");
+        struct text part = {0};
         add_dimensions(&part, grid);
         text_add(&part, ", ");
         add_dimensions(&part, block);
-        text_add(&part, ">>>");
-        label_add_whole(writer, part.data, STYLE_DIM);
+        label_add_whole(writer, STYLE_DIM, "  <<<%s>>>", part.data);
+        text_deinit(&part);
     }
     bool is_gpu = trace_class_is_gpu(first->class) && trace->lane_count > 1;
     const char *stream = is_gpu ? common_attr(trace, group, SEMCONV_CUDA_STREAM_ID) : NULL;
-    if (stream) {
-        text_clear(&part);
-        text_add_format(&part, "  stream %s", stream);
-        label_add_whole(writer, part.data, STYLE_DIM);
-    }
-    text_deinit(&part);
+    if (stream)
+        label_add_whole(writer, STYLE_DIM, "  stream %s", stream);
     add_totals(writer, trace, group);
 }
 
@@ -272,16 +262,12 @@ static void add_thread_label(struct label_writer *writer, const struct trace *tr
                              const struct outline_group *group)
 {
     uint32_t index = trace->spans[group->members[0]].thread;
-    char id[64];
     const struct trace_thread *thread = &trace->threads[index];
-    snprintf(id, sizeof id, "%s", trace_string(trace, thread->id));
+    const char *id = trace_string(trace, thread->id);
     label_add_part(writer, "thread ", STYLE_DIM);
     label_add_part(writer, thread->name ? trace_string(trace, thread->name) : id, STYLE_BOLD);
-    if (thread->name) {
-        char suffix[80];
-        snprintf(suffix, sizeof suffix, "  %s", id);
-        label_add_whole(writer, suffix, STYLE_DIM);
-    }
+    if (thread->name)
+        label_add_whole(writer, STYLE_DIM, "  %s", id);
 }
 
 void label_add(struct label_writer *writer, const struct trace *trace, const struct outline_row *row)

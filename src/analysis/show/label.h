@@ -28,8 +28,9 @@ void label_add(struct label_writer *writer, const struct trace *trace, const str
 /* Adds as much of a string as fits, in a style. */
 void label_add_part(struct label_writer *writer, const char *string, unsigned style);
 
-/* The same, but the whole string or nothing. */
-void label_add_whole(struct label_writer *writer, const char *string, unsigned style);
+/* The same, formatted, but the whole string or nothing. */
+void label_add_whole(struct label_writer *writer, unsigned style, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* The columns that the whole label would take. */
 size_t label_columns(const struct trace *trace, const struct outline_row *row, bool utf8);

@@ -39,11 +39,15 @@ static void end_line(struct picture *picture)
     text_clear(line);
 }
 
+static struct label_writer writer_of(struct picture *picture, size_t columns)
+{
+    return (struct label_writer){&picture->line, columns, picture->options->color, picture->options->utf8};
+}
+
 /* A separate line, as long as the terminal is wide. */
 static void add_note(struct picture *picture, const char *string)
 {
-    struct label_writer writer = {&picture->line, picture->options->columns, picture->options->color,
-                                  picture->options->utf8};
+    struct label_writer writer = writer_of(picture, picture->options->columns);
     label_add_part(&writer, string, STYLE_DIM);
     end_line(picture);
 }
@@ -67,6 +71,17 @@ static void add_right_side(struct picture *picture, size_t label_rest, uint64_t 
     text_add(&picture->line, " ");
     struct bars_look look = {style, picture->options->color, picture->options->utf8};
     bars_add(&picture->line, picture->trace, spans, span_count, &picture->scale, &look);
+    end_line(picture);
+}
+
+/* The same for work on a GPU, with its share of the trace. */
+static void add_busy_side(struct picture *picture, size_t label_rest, const uint32_t *spans, size_t count)
+{
+    const struct trace *trace = picture->trace;
+    uint64_t busy = bars_covered_ns(trace, spans, count);
+    char share[TEXT_NUMBER_BYTES];
+    text_share(share, busy, trace->end_ns - trace->start_ns);
+    add_right_side(picture, label_rest, busy, share, spans, count, STYLE_CLASS + CLASS_KERNEL);
 }
 
 static unsigned style_of(const struct trace *trace, const struct outline_group *group)
@@ -80,15 +95,13 @@ static unsigned style_of(const struct trace *trace, const struct outline_group *
 static void draw_row(struct picture *picture, const struct outline_row *row)
 {
     const struct outline_group *group = row->group;
-    struct label_writer writer = {&picture->line, picture->label_columns, picture->options->color,
-                                  picture->options->utf8};
+    struct label_writer writer = writer_of(picture, picture->label_columns);
     char each[TEXT_NUMBER_BYTES] = "";
     if (group->count > 1)
         text_duration(each, group->total_ns / group->count, picture->options->utf8);
     label_add(&writer, picture->trace, row);
     add_right_side(picture, writer.columns, group->total_ns, each, group->members, group->count,
                    style_of(picture->trace, group));
-    end_line(picture);
 }
 
 static void draw_axis(struct picture *picture)
@@ -121,16 +134,13 @@ static void add_lane_facts(struct text *text, const struct trace *trace, const u
                  {CLASS_COPY, "copy", "copies"},
                  {CLASS_FILL, "fill", "fills"},
                  {CLASS_GPU_OTHER, "other", "others"}};
-    struct text facts = {0};
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         size_t found = 0;
         for (size_t i = 0; i < count; i++)
             found += trace->spans[spans[i]].class == kinds[k].class;
         if (found)
-            add_counted(&facts, ", ", found, kinds[k].one, kinds[k].many);
+            add_counted(text, ", ", found, kinds[k].one, kinds[k].many);
     }
-    text_add_format(text, "  %s", facts.len ? facts.data : "");
-    text_deinit(&facts);
 }
 
 static bool has_several_contexts(const struct picture *picture, uint32_t resource)
@@ -154,17 +164,12 @@ static void draw_lane(struct picture *picture, uint32_t index, bool is_last, boo
         text_add_format(&name, "context %s ", trace_string(trace, lane->context));
     text_add_format(&name, "stream %s", lane->stream ? trace_string(trace, lane->stream) : "?");
     add_lane_facts(&facts, trace, spans, count);
-    struct label_writer writer = {&picture->line, picture->label_columns, picture->options->color,
-                                  picture->options->utf8};
+    struct label_writer writer = writer_of(picture, picture->label_columns);
     label_add_part(&writer, picture->options->utf8 ? (is_last ? "└ " : "├ ") : (is_last ? "`-" : "|-"),
                    STYLE_DIM);
     label_add_part(&writer, name.data, STYLE_PLAIN);
-    label_add_whole(&writer, facts.data, STYLE_DIM);
-    uint64_t busy = bars_covered_ns(trace, spans, count);
-    char share[TEXT_NUMBER_BYTES];
-    text_share(share, busy, trace->end_ns - trace->start_ns);
-    add_right_side(picture, writer.columns, busy, share, spans, count, STYLE_CLASS + CLASS_KERNEL);
-    end_line(picture);
+    label_add_whole(&writer, STYLE_DIM, "  %s", facts.data ? facts.data : "");
+    add_busy_side(picture, writer.columns, spans, count);
     text_deinit(&name);
     text_deinit(&facts);
 }
@@ -173,12 +178,11 @@ static void draw_device(struct picture *picture, uint32_t resource)
 {
     const struct trace *trace = picture->trace;
     const struct trace_resource *device = &trace->resources[resource];
-    struct label_writer writer = {&picture->line, picture->label_columns, picture->options->color,
-                                  picture->options->utf8};
+    struct label_writer writer = writer_of(picture, picture->label_columns);
     size_t count, lane_count;
     const uint32_t *spans = gpu_group(&picture->work.of_resource, resource, &count),
                    *lanes = gpu_group(&picture->work.lanes, resource, &lane_count);
-    char name[64], share[TEXT_NUMBER_BYTES];
+    char name[64];
     bool has_number = device->device && strlen(trace_string(trace, device->device)) <= 3;
     snprintf(name, sizeof name, "GPU %s", has_number ? trace_string(trace, device->device) : "");
     label_add_part(&writer, name, STYLE_BOLD);
@@ -186,10 +190,7 @@ static void draw_device(struct picture *picture, uint32_t resource)
         label_add_part(&writer, "  ", STYLE_PLAIN);
         label_add_part(&writer, trace_string(trace, device->device_name), STYLE_PLAIN);
     }
-    uint64_t busy = bars_covered_ns(trace, spans, count);
-    text_share(share, busy, trace->end_ns - trace->start_ns);
-    add_right_side(picture, writer.columns, busy, share, spans, count, STYLE_CLASS + CLASS_KERNEL);
-    end_line(picture);
+    add_busy_side(picture, writer.columns, spans, count);
     bool has_contexts = has_several_contexts(picture, resource);
     for (size_t i = 0; i < lane_count && i < LANES_MAX; i++)
         draw_lane(picture, lanes[i], i + 1 == lane_count, has_contexts);
@@ -262,8 +263,7 @@ static void draw_title(struct picture *picture)
 {
     const struct trace *trace = picture->trace;
     const struct trace_resource *resource = &trace->resources[trace->spans[0].resource];
-    struct label_writer writer = {&picture->line, picture->options->columns, picture->options->color,
-                                  picture->options->utf8};
+    struct label_writer writer = writer_of(picture, picture->options->columns);
     const char *id = trace_string(trace, trace->id);
     label_add_part(&writer, resource->service ? trace_string(trace, resource->service) : "trace", STYLE_BOLD);
     if (writer.columns < strlen("  trace ") + strlen(id)) {
@@ -280,8 +280,7 @@ static void draw_title(struct picture *picture)
 static void draw_header(struct picture *picture)
 {
     const struct trace *trace = picture->trace;
-    struct label_writer writer = {&picture->line, picture->options->columns, picture->options->color,
-                                  picture->options->utf8};
+    struct label_writer writer = writer_of(picture, picture->options->columns);
     char number[TEXT_NUMBER_BYTES];
     struct text fact = {0};
     size_t errors = count_errors(trace);
@@ -370,7 +369,7 @@ static void draw_ranks(struct picture *picture, const struct step_ranks *ranks)
     for (size_t i = 0; i < rows.count; i++) {
         const struct rank_row *row = &rows.items[i];
         struct text name = {0};
-        struct label_writer writer = {line, label, options->color, options->utf8};
+        struct label_writer writer = writer_of(picture, label);
         rank_rows_add_label(&name, picture->trace, ranks, row, options->utf8);
         label_add_part(&writer, name.data, ranks->items[row->first].is_late ? STYLE_ERROR : STYLE_BOLD);
         text_add_char(line, ' ', writer.columns);
