@@ -1,6 +1,7 @@
 /* Tables of runs: the cost of each level compared to the run without cuspan in the same round. */
 #include "command/overhead/overhead.h"
 #include "analysis/stat/base/stat.h"
+#include "cli/util/sort.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -57,12 +58,6 @@ STAT_COLUMNS_OF(run_columns, RUN_COLUMNS);
 
 /* --- estimates --- */
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The interval excludes this many values at either end; 0: too few values. Fewer than k of n values are below
  * the median with the probability that fewer than k of n coins show heads. */
 static size_t rank_of_ends(size_t count)
@@ -80,10 +75,8 @@ static size_t rank_of_ends(size_t count)
 
 struct estimate estimate_of(double *values, size_t count)
 {
-    struct estimate found = {.count = count};
-    qsort(values, count, sizeof *values, compare);
+    struct estimate found = {.count = count, .median = sort_median(values, count)}; /* sorts them */
     size_t rank = rank_of_ends(count);
-    found.median = (values[(count - 1) / 2] + values[count / 2]) / 2;
     found.is_sure = rank > 0;
     found.low = values[rank ? rank - 1 : 0];
     found.high = values[rank ? count - rank : count - 1];
