@@ -107,6 +107,11 @@ bool top_sample_read(const cJSON *answer, struct top_sample *sample)
     return true;
 }
 
+/* The counts from the start, X(member): of calls, of cuspan itself, and of a device. */
+#define CALL_COUNTS(X)   X(calls) X(call_ns) X(errors) X(waiting_ns) X(launches)
+#define OWN_COUNTS(X)    X(spans) X(lost) X(callback_ns) X(threads_ns) X(cupti_ns)
+#define DEVICE_COUNTS(X) X(busy_ns) X(kernels) X(kernel_ns) X(copies) X(copy_bytes) X(fills)
+
 /* --- between two --- */
 
 /* An estimate may fall. */
@@ -114,6 +119,8 @@ static uint64_t less(uint64_t now, uint64_t before)
 {
     return now > before ? now - before : 0;
 }
+
+#define SUBTRACT(member) difference->member = less(difference->member, before->member);
 
 static const struct top_device *find_device(const struct top_sample *sample, const char *id)
 {
@@ -131,14 +138,19 @@ static const struct top_kernel *find_kernel(const struct top_sample *sample, con
     return NULL;
 }
 
-static void subtract_device(struct top_device *device, const struct top_device *before)
+static void subtract_device(struct top_device *difference, const struct top_device *before)
 {
-    device->busy_ns = less(device->busy_ns, before->busy_ns);
-    device->kernels = less(device->kernels, before->kernels);
-    device->kernel_ns = less(device->kernel_ns, before->kernel_ns);
-    device->copies = less(device->copies, before->copies);
-    device->copy_bytes = less(device->copy_bytes, before->copy_bytes);
-    device->fills = less(device->fills, before->fills);
+    DEVICE_COUNTS(SUBTRACT)
+}
+
+static void subtract_calls(struct top_sample *difference, const struct top_sample *before)
+{
+    CALL_COUNTS(SUBTRACT)
+}
+
+static void subtract_own(struct top_sample *difference, const struct top_sample *before)
+{
+    OWN_COUNTS(SUBTRACT)
 }
 
 /* Agents report the kernels with the most time so far. A kernel that is new in this list may have spent part
@@ -170,15 +182,6 @@ static void subtract_kernels(const struct top_sample *before, const struct top_s
     difference->others_ns = less(all_ns, named_ns);
 }
 
-static void subtract_own(const struct top_sample *before, struct top_sample *difference)
-{
-    difference->spans = less(difference->spans, before->spans);
-    difference->lost = less(difference->lost, before->lost);
-    difference->callback_ns = less(difference->callback_ns, before->callback_ns);
-    difference->threads_ns = less(difference->threads_ns, before->threads_ns);
-    difference->cupti_ns = less(difference->cupti_ns, before->cupti_ns);
-}
-
 bool top_sample_difference(const struct top_sample *before, const struct top_sample *now,
                            struct top_sample *difference)
 {
@@ -190,18 +193,14 @@ bool top_sample_difference(const struct top_sample *before, const struct top_sam
         return false;
     *difference = *now;
     difference->window_ns = now->time_ns - begin_ns;
-    difference->calls = less(now->calls, from->calls);
-    difference->call_ns = less(now->call_ns, from->call_ns);
-    difference->errors = less(now->errors, from->errors);
-    difference->waiting_ns = less(now->waiting_ns, from->waiting_ns);
-    difference->launches = less(now->launches, from->launches);
+    subtract_calls(difference, from);
     for (size_t i = 0; i < difference->device_count; i++) {
         const struct top_device *past = find_device(from, difference->devices[i].id);
         if (past)
             subtract_device(&difference->devices[i], past);
     }
     subtract_kernels(from, now, difference);
-    subtract_own(before, difference); /* counted from the agent's start */
+    subtract_own(difference, before); /* counted from the agent's start */
     difference->steps.count = less(now->steps.count, before->steps.count); /* as long as the process lives */
     difference->steps.total_ns = less(now->steps.total_ns, before->steps.total_ns);
     return true;
@@ -209,24 +208,21 @@ bool top_sample_difference(const struct top_sample *before, const struct top_sam
 
 /* --- several agents --- */
 
-static void add_device(struct top_sample *sum, const struct top_device *device)
+#define ADD(member) sum->member += other->member;
+
+static void add_device(struct top_sample *all, const struct top_device *other)
 {
-    for (size_t i = 0; i < sum->device_count; i++) {
-        struct top_device *found = &sum->devices[i];
-        if (strcmp(found->id, device->id) != 0)
+    for (size_t i = 0; i < all->device_count; i++) {
+        struct top_device *sum = &all->devices[i];
+        if (strcmp(sum->id, other->id) != 0)
             continue;
-        found->busy_ns += device->busy_ns;
-        found->kernels += device->kernels;
-        found->kernel_ns += device->kernel_ns;
-        found->copies += device->copies;
-        found->copy_bytes += device->copy_bytes;
-        found->fills += device->fills;
-        found->memory_live += device->memory_live;
-        found->memory_peak += device->memory_peak;
+        DEVICE_COUNTS(ADD)
+        ADD(memory_live)
+        ADD(memory_peak)
         return;
     }
-    if (sum->device_count < DEVICES_MAX)
-        sum->devices[sum->device_count++] = *device;
+    if (all->device_count < DEVICES_MAX)
+        all->devices[all->device_count++] = *other;
 }
 
 static void add_kernel(struct top_sample *sum, const struct top_kernel *kernel)
@@ -250,21 +246,13 @@ void top_sample_add(struct top_sample *sum, const struct top_sample *other)
 {
     sum->is_on |= other->is_on;
     sum->window_ns = other->window_ns > sum->window_ns ? other->window_ns : sum->window_ns;
-    sum->calls += other->calls;
-    sum->call_ns += other->call_ns;
-    sum->errors += other->errors;
-    sum->waiting_ns += other->waiting_ns;
-    sum->launches += other->launches;
+    CALL_COUNTS(ADD)
+    OWN_COUNTS(ADD)
     for (size_t i = 0; i < other->device_count; i++)
         add_device(sum, &other->devices[i]);
     for (size_t i = 0; i < other->kernel_count; i++)
         add_kernel(sum, &other->kernels[i]);
     sum->others_count += other->others_count;
     sum->others_ns += other->others_ns;
-    sum->spans += other->spans;
-    sum->lost += other->lost;
     sum->has_callbacks |= other->has_callbacks;
-    sum->callback_ns += other->callback_ns;
-    sum->threads_ns += other->threads_ns;
-    sum->cupti_ns += other->cupti_ns;
 }
