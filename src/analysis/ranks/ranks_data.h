@@ -81,8 +81,8 @@ struct instance {
     uint32_t participants;
     struct arrival *arrivals;
     size_t count, capacity;
-    uint32_t next_free;
-    uint64_t opened; /* number in the order of opening; 0: free */
+    bool is_open;
+    uint32_t older, newer; /* its neighbors in the order of opening; newer of a free one: the next free one */
 };
 
 /* A rank in a communicator. Collectives of a communicator wait for each other. */
@@ -168,14 +168,9 @@ struct ranks {
     struct int_map step_numbers; /* rank and number → index in steps */
     struct instance *instances;
     size_t instance_count, instance_capacity;
-    uint32_t free_instance;
-    struct int_map open; /* key → index of the instance */
-    uint64_t opened;     /* number of instances opened so far */
-    struct order {
-        uint32_t instance;
-        uint64_t opened;
-    } * order; /* in the order of opening; stale entries are skipped */
-    size_t order_first, order_count, order_capacity;
+    uint32_t free_instance, oldest_instance, newest_instance; /* RANKS_NONE: none */
+    struct int_map open;                                      /* key → index of the instance */
+    uint64_t opened;                                          /* number of instances opened so far */
     size_t open_entries;
     struct communicator *communicators;
     size_t communicator_count, communicator_capacity;

@@ -11,15 +11,23 @@
 #define LINK_BYTES_MIN 65536 /* the duration of a smaller collective is mostly latency */
 #define QUEUE_NS       20000 /* longest time between two collectives of which the second waits for the first */
 
+/* Joins the neighbors of an open instance in the order of opening. */
+static void join_neighbors(struct ranks *ranks, uint32_t older, uint32_t newer)
+{
+    *(older == RANKS_NONE ? &ranks->oldest_instance : &ranks->instances[older].newer) = newer;
+    *(newer == RANKS_NONE ? &ranks->newest_instance : &ranks->instances[newer].older) = older;
+}
+
 static void close_instance(struct ranks *ranks, struct instance *instance)
 {
     uint32_t at = (uint32_t)(instance - ranks->instances);
+    join_neighbors(ranks, instance->older, instance->newer);
     ranks->open_entries -= instance->count;
     /* MAP_NONE cannot be stored and a map does not remove keys: a closed key maps to an instance with another
      * key or that is free. */
     instance->count = 0;
-    instance->opened = 0;
-    instance->next_free = ranks->free_instance;
+    instance->is_open = false;
+    instance->newer = ranks->free_instance;
     ranks->free_instance = at;
 }
 
@@ -44,7 +52,7 @@ static struct instance *new_instance(struct ranks *ranks)
 {
     if (ranks->free_instance != RANKS_NONE) {
         struct instance *instance = &ranks->instances[ranks->free_instance];
-        ranks->free_instance = instance->next_free;
+        ranks->free_instance = instance->newer;
         return instance;
     }
     struct instance *instance = XADD(ranks->instances, ranks->instance_count, ranks->instance_capacity);
@@ -52,46 +60,23 @@ static struct instance *new_instance(struct ranks *ranks)
     return instance;
 }
 
-/* Skips entries of closed instances at the front of the order. */
-static void skip_closed(struct ranks *ranks)
-{
-    while (ranks->order_first < ranks->order_count) {
-        const struct order *first = &ranks->order[ranks->order_first];
-        if (ranks->instances[first->instance].opened == first->opened)
-            return;
-        ranks->order_first++;
-    }
-}
-
-static void append_order(struct ranks *ranks, uint32_t at, uint64_t opened)
-{
-    skip_closed(ranks);
-    if (ranks->order_count == ranks->order_capacity && ranks->order_first > ranks->order_count / 2) {
-        ranks->order_count -= ranks->order_first;
-        for (size_t i = 0; i < ranks->order_count; i++)
-            ranks->order[i] = ranks->order[ranks->order_first + i];
-        ranks->order_first = 0;
-    }
-    *XADD(ranks->order, ranks->order_count, ranks->order_capacity) = (struct order){at, opened};
-}
-
 /* Builds the map of open keys again when closed keys fill it, because open ones are few. */
 static void renew_map(struct ranks *ranks)
 {
     size_t in_use = 0;
     for (size_t i = 0; i < ranks->instance_count; i++)
-        in_use += ranks->instances[i].opened != 0;
+        in_use += ranks->instances[i].is_open;
     if (ranks->open.count < 100000 || ranks->open.count < in_use * 4)
         return;
     int_map_deinit(&ranks->open);
     for (size_t i = 0; i < ranks->instance_count; i++)
-        if (ranks->instances[i].opened)
+        if (ranks->instances[i].is_open)
             int_map_set(&ranks->open, ranks->instances[i].key, (uint32_t)i);
 }
 
 static struct instance *open_instance(struct ranks *ranks, const struct ranks_collective *collective)
 {
-    if (!(ranks->opened % 65536))
+    if (!(ranks->opened++ % 65536))
         renew_map(ranks);
     struct instance *instance = new_instance(ranks);
     uint32_t at = (uint32_t)(instance - ranks->instances);
@@ -105,9 +90,10 @@ static struct instance *open_instance(struct ranks *ranks, const struct ranks_co
                                   .participants = collective->participants,
                                   .arrivals = instance->arrivals,
                                   .capacity = instance->capacity,
-                                  .opened = ++ranks->opened};
+                                  .is_open = true};
     int_map_set(&ranks->open, collective->key, at);
-    append_order(ranks, at, instance->opened);
+    join_neighbors(ranks, ranks->newest_instance, at);
+    join_neighbors(ranks, at, RANKS_NONE);
     return instance;
 }
 
@@ -462,7 +448,7 @@ void ranks_match(struct ranks *ranks, uint32_t rank, const struct ranks_collecti
 {
     uint32_t at = int_map_get(&ranks->open, collective->key);
     bool is_open =
-        at != MAP_NONE && ranks->instances[at].opened && ranks->instances[at].key == collective->key;
+        at != MAP_NONE && ranks->instances[at].is_open && ranks->instances[at].key == collective->key;
     struct instance *instance = is_open ? &ranks->instances[at] : open_instance(ranks, collective);
     int64_t difference = (int64_t)(collective->step - instance->step);
     instance->is_uniform &= collective->bytes == instance->bytes;
@@ -479,9 +465,8 @@ void ranks_match(struct ranks *ranks, uint32_t rank, const struct ranks_collecti
         close_instance(ranks, instance);
     }
     while (ranks->open_entries > ranks->limits.open_entries_max) {
-        skip_closed(ranks);
         ranks->losses.evicted++;
-        drop_instance(ranks, &ranks->instances[ranks->order[ranks->order_first++].instance]);
+        drop_instance(ranks, &ranks->instances[ranks->oldest_instance]);
     }
 }
 
@@ -524,7 +509,7 @@ static void add_role(struct ranks *ranks, const struct class *class)
 void ranks_instances_end(struct ranks *ranks)
 {
     for (size_t i = 0; i < ranks->instance_count; i++)
-        if (ranks->instances[i].opened)
+        if (ranks->instances[i].is_open)
             drop_instance(ranks, &ranks->instances[i]);
     for (size_t i = 0; i < ranks->class_count; i++) {
         finish_class(ranks, &ranks->classes[i]);

@@ -24,7 +24,7 @@ struct ranks *ranks_create(const struct ranks_limits *limits)
 {
     struct ranks *ranks = xcalloc(1, sizeof *ranks);
     ranks->limits = limits ? *limits : ranks_default_limits;
-    ranks->free_instance = RANKS_NONE;
+    ranks->free_instance = ranks->oldest_instance = ranks->newest_instance = RANKS_NONE;
     return ranks;
 }
 
@@ -58,11 +58,11 @@ void ranks_destroy(struct ranks *ranks)
         &ranks->lateness_numbers, &ranks->class_numbers, &ranks->pair_numbers,         &ranks->host_numbers};
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
         int_map_deinit(maps[i]);
-    void *arrays[] = {ranks->jobs,      ranks->ranks, ranks->hosts,         ranks->steps,
-                      ranks->instances, ranks->order, ranks->communicators, ranks->lateness,
-                      ranks->classes,   ranks->pairs, ranks->scratch,       ranks};
+    void *arrays[] = {ranks->jobs,          ranks->ranks,    ranks->hosts,   ranks->steps, ranks->instances,
+                      ranks->communicators, ranks->lateness, ranks->classes, ranks->pairs, ranks->scratch};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
+    free(ranks);
 }
 
 static uint32_t host_of(struct ranks *ranks, const char *name)
