@@ -168,7 +168,7 @@ static uint32_t number_of(struct run_reader *run, const struct trace_span *span,
     char *text = name_of(&run->stat, span);
     const char *name = stat_keep(&run->stat, text); /* equal names are the same pointer */
     free(text);
-    number = stat_number(&run->numbers, int_map_mix((uint64_t)(uintptr_t)name) ^ kind);
+    number = int_map_number(&run->numbers, int_map_mix((uint64_t)(uintptr_t)name) ^ kind);
     if (number == run->count)
         *XADD(run->names, run->count, run->capacity) = (struct run_name){name, kind};
     int_map_set(&run->fast, key, number);

@@ -40,7 +40,7 @@ static void add(struct reader *reader, const struct trace_span *span, uint32_t n
         key = (uint64_t)origin << 32;
         name = 0;
     }
-    uint32_t number = stat_number(&reader->numbers, key);
+    uint32_t number = int_map_number(&reader->numbers, key);
     if (number == reader->count)
         *XADD(reader->pairs, reader->count, reader->capacity) = (struct pair){origin, name, 0};
     reader->pairs[number].value += value;

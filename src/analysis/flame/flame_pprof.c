@@ -54,20 +54,13 @@ static void add_message(struct text *text, unsigned field, const struct text *me
     add_bytes(text, field, message->len ? message->data : "", message->len);
 }
 
-static uint64_t add_string(struct encoder *encoder, const char *string)
-{
-    add_bytes(&encoder->string_table, PROFILE_STRING, string, strlen(string));
-    return encoder->string_count++;
-}
-
 /* Texts of frames are equal if their addresses are. */
 static uint64_t string_of(struct encoder *encoder, const char *text)
 {
-    uint64_t key = (uint64_t)(uintptr_t)text;
-    uint32_t number = int_map_get(&encoder->strings, key);
-    if (number == MAP_NONE) {
-        number = (uint32_t)add_string(encoder, text);
-        int_map_set(&encoder->strings, key, number);
+    uint32_t number = int_map_number(&encoder->strings, (uint64_t)(uintptr_t)text);
+    if (number == encoder->string_count) {
+        add_bytes(&encoder->string_table, PROFILE_STRING, text, strlen(text));
+        encoder->string_count++;
     }
     return number;
 }
@@ -127,9 +120,9 @@ static void encode(struct encoder *encoder, const struct flame *flame)
     static const char *const types[] = {"gpu_time", "wait", "copied", "launches"};
     static const char *const units[] = {"nanoseconds", "nanoseconds", "bytes", "count"};
     struct text type = {0};
-    add_string(encoder, ""); /* the first string must be empty */
-    add_number(&type, VALUE_TYPE, add_string(encoder, types[flame->weight]));
-    add_number(&type, VALUE_UNIT, add_string(encoder, units[flame->weight]));
+    string_of(encoder, ""); /* the first string must be empty */
+    add_number(&type, VALUE_TYPE, string_of(encoder, types[flame->weight]));
+    add_number(&type, VALUE_UNIT, string_of(encoder, units[flame->weight]));
     add_message(&encoder->message, PROFILE_SAMPLE_TYPE, &type);
     add_samples(encoder, &flame->tree);
     add_frames(encoder, &flame->tree);

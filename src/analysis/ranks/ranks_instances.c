@@ -99,13 +99,10 @@ static struct instance *open_instance(struct ranks *ranks, const struct ranks_co
 
 static uint32_t communicator_at(struct ranks *ranks, const struct instance *instance)
 {
-    uint32_t at = int_map_get(&ranks->communicator_numbers, instance->communicator);
-    if (at != MAP_NONE)
-        return at;
-    at = (uint32_t)ranks->communicator_count;
-    *XADD(ranks->communicators, ranks->communicator_count, ranks->communicator_capacity) =
-        (struct communicator){.participants = instance->participants};
-    int_map_set(&ranks->communicator_numbers, instance->communicator, at);
+    uint32_t at = int_map_number(&ranks->communicator_numbers, instance->communicator);
+    if (at == ranks->communicator_count)
+        *XADD(ranks->communicators, ranks->communicator_count, ranks->communicator_capacity) =
+            (struct communicator){.participants = instance->participants};
     return at;
 }
 

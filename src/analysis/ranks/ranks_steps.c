@@ -67,13 +67,10 @@ void ranks_destroy(struct ranks *ranks)
 
 static uint32_t host_of(struct ranks *ranks, const char *name)
 {
-    uint64_t key = hash_text(HASH_START, name);
-    uint32_t known = int_map_get(&ranks->host_numbers, key);
-    if (known != MAP_NONE)
-        return known;
-    int_map_set(&ranks->host_numbers, key, (uint32_t)ranks->host_count);
-    *XADD(ranks->hosts, ranks->host_count, ranks->host_capacity) = (struct host){.name = xstrdup(name)};
-    return (uint32_t)ranks->host_count - 1;
+    uint32_t host = int_map_number(&ranks->host_numbers, hash_text(HASH_START, name));
+    if (host == ranks->host_count)
+        *XADD(ranks->hosts, ranks->host_count, ranks->host_capacity) = (struct host){.name = xstrdup(name)};
+    return host;
 }
 
 uint32_t ranks_add(struct ranks *ranks, uint32_t number, const char *host, const char *gpu)

@@ -40,13 +40,10 @@ struct clocks {
 
 static uint32_t host_index(struct clocks *clocks, uint32_t name)
 {
-    uint32_t i = int_map_get(&clocks->host_numbers, name);
-    if (i != MAP_NONE)
-        return i;
-    i = (uint32_t)clocks->host_count;
-    *XADD(clocks->hosts, clocks->host_count, clocks->host_capacity) =
-        (struct host){.name = name, .is_known = i == 0};
-    int_map_set(&clocks->host_numbers, name, i);
+    uint32_t i = int_map_number(&clocks->host_numbers, name);
+    if (i == clocks->host_count)
+        *XADD(clocks->hosts, clocks->host_count, clocks->host_capacity) =
+            (struct host){.name = name, .is_known = i == 0};
     return i;
 }
 

@@ -137,7 +137,7 @@ static void learn_step(struct stat_views *views, const struct stat *stat, const 
     unsigned long long number = stat_attr_int(stat, span, KEY_STEP_NUMBER, 0);
     const char *name =
         keep_and_free(stat, is_usual ? xasprintf("%llu", number) : xasprintf("%llu (%s)", number, kind));
-    uint32_t place = stat_number(&views->step_places, (uint64_t)(uintptr_t)name);
+    uint32_t place = int_map_number(&views->step_places, (uint64_t)(uintptr_t)name);
     if (place == views->step_count)
         *XADD(views->steps, views->step_count, views->step_capacity) = name;
     int_map_set(&views->steps_of, span->trace, place);

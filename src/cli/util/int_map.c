@@ -42,6 +42,16 @@ void int_map_set(struct int_map *map, uint64_t key, uint32_t value)
     (void)int_map_exchange(map, key, value);
 }
 
+uint32_t int_map_number(struct int_map *map, uint64_t key)
+{
+    uint32_t number = int_map_get(map, key);
+    if (number == MAP_NONE) {
+        number = (uint32_t)map->count;
+        int_map_set(map, key, number);
+    }
+    return number;
+}
+
 void int_map_clear(struct int_map *map)
 {
     for (size_t i = 0; map->count && i < map->slots; i++)

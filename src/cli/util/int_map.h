@@ -44,6 +44,8 @@ static inline uint32_t int_map_get(const struct int_map *map, uint64_t key)
 void int_map_set(struct int_map *map, uint64_t key, uint32_t value);
 /* The same; returns the value before, or MAP_NONE. */
 uint32_t int_map_exchange(struct int_map *map, uint64_t key, uint32_t value);
+/* Returns the number of the key. Numbers start with 0, in the order of the keys' first appearance. */
+uint32_t int_map_number(struct int_map *map, uint64_t key);
 /* Removes all keys, and keeps the memory. */
 void int_map_clear(struct int_map *map);
 void int_map_deinit(struct int_map *map);

@@ -64,7 +64,7 @@ void places_learn(struct places *places, const struct stat *stat)
                                sizeof *places->process_of);
     for (; places->resource_count < trace->resource_count; places->resource_count++) {
         const struct trace_resource *resource = &trace->resources[places->resource_count];
-        uint32_t process = stat_number(&places->processes, process_key(trace, resource));
+        uint32_t process = int_map_number(&places->processes, process_key(trace, resource));
         places->process_of[places->resource_count] = process;
         learn_process(places, stat, resource, process);
     }

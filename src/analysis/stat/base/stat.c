@@ -250,13 +250,3 @@ void stat_report_deinit(struct stat_report *report)
         stat_table_deinit(&report->tables[i]);
     report->count = 0;
 }
-
-uint32_t stat_number(struct int_map *numbers, uint64_t key)
-{
-    uint32_t number = int_map_get(numbers, key);
-    if (number == MAP_NONE) {
-        number = (uint32_t)numbers->count;
-        int_map_set(numbers, key, number);
-    }
-    return number;
-}

@@ -203,9 +203,6 @@ struct stat_table *stat_report_find(struct stat_report *report, const char *key)
 void stat_report_sort(struct stat_report *report, const char *column);
 void stat_report_deinit(struct stat_report *report);
 
-/* Assigns dense numbers from 0 to 64-bit keys, in the order of their first appearance. */
-uint32_t stat_number(struct int_map *numbers, uint64_t key);
-
 /* Returns a copy of `text` that stays valid until the report is deleted. Equal texts are the same pointer.
  * NULL for NULL. */
 const char *stat_keep(const struct stat *stat, const char *text);

@@ -96,7 +96,7 @@ static void measure_pinned(struct copies *copies, const struct copy *copy)
         return;
     uint64_t duration = stat_duration(copy->work);
     double rate = (double)copy->bytes * 1e9 / (double)(duration ? duration : 1);
-    samples_add(&copies->pinned, stat_number(&copies->links, copy->key), (uint64_t)NS_OF_GIB(rate));
+    samples_add(&copies->pinned, int_map_number(&copies->links, copy->key), (uint64_t)NS_OF_GIB(rate));
 }
 
 /* Returns the rate of the tally's link. `*source` becomes the origin of the rate, for the evidence. */
@@ -308,7 +308,7 @@ static void record_arrival(struct copies *copies, const struct stat *stat, const
         int_map_deinit(&copies->arrivals);
         copies->arrived_count = 0;
     }
-    uint32_t number = stat_number(&copies->arrivals, key);
+    uint32_t number = int_map_number(&copies->arrivals, key);
     if (number == copies->arrived_count)
         (void)XADD(copies->arrived, copies->arrived_count, copies->arrived_capacity);
     copies->arrived[number] =

@@ -109,7 +109,7 @@ static void take(void *state, struct survey *survey, const struct trace_span *ca
     sequence->tokens =
         xgrow(sequence->tokens, &sequence->token_capacity, sequence->count, sizeof *sequence->tokens);
     sequence->tokens[sequence->count - 1] =
-        stat_number(&candidates->words, word_of(survey->stat, call, work));
+        int_map_number(&candidates->words, word_of(survey->stat, call, work));
 }
 
 /* Returns the idle time of a GPU from the first call to the work of the last. If the entries are on several

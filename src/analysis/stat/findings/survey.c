@@ -10,7 +10,7 @@
 struct tally *tallies_at(struct tallies *tallies, uint64_t key, uint32_t process,
                          const struct trace_span *span)
 {
-    uint32_t number = stat_number(&tallies->numbers, int_map_mix(int_map_mix(key) + process));
+    uint32_t number = int_map_number(&tallies->numbers, int_map_mix(int_map_mix(key) + process));
     if (number == tallies->count)
         *XADD(tallies->items, tallies->count, tallies->capacity) =
             (struct tally){.process = process, .first = *span};
@@ -23,7 +23,7 @@ void tallies_add_origin(struct tallies *tallies, const struct tally *tally, uint
     uint64_t key = (uint64_t)of << 32 | origin;
     if (tallies->origin_count >= TALLY_ORIGINS_MAX && int_map_get(&tallies->origin_numbers, key) == MAP_NONE)
         return;
-    uint32_t number = stat_number(&tallies->origin_numbers, key);
+    uint32_t number = int_map_number(&tallies->origin_numbers, key);
     if (number == tallies->origin_count)
         *XADD(tallies->origins, tallies->origin_count, tallies->origin_capacity) =
             (struct tally_origin){of, origin, 0};

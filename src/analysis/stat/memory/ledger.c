@@ -195,7 +195,7 @@ static uint32_t origin_of(struct ledger *ledger, const struct stat *stat, const 
     const char *text = stat_attr(stat, span, KEY_STACK);
     if (!text)
         return origin;
-    if (stat_number(&ledger->text_numbers, origin) == ledger->text_count)
+    if (int_map_number(&ledger->text_numbers, origin) == ledger->text_count)
         *XADD(ledger->texts, ledger->text_count, ledger->text_capacity) = stat_keep_some(stat, text);
     return origin;
 }

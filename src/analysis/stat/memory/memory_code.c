@@ -61,7 +61,8 @@ static uint32_t device_of(const struct ledger_block *block)
 
 static struct account *account_of(struct rows *rows, const struct ledger_block *block)
 {
-    uint32_t number = stat_number(&rows->account_numbers, (uint64_t)block->process << 32 | device_of(block));
+    uint32_t number =
+        int_map_number(&rows->account_numbers, (uint64_t)block->process << 32 | device_of(block));
     if (number == rows->account_count)
         *XADD(rows->accounts, rows->account_count, rows->account_capacity) = (struct account){0};
     return &rows->accounts[number];
@@ -107,7 +108,7 @@ static struct sum *sum_of(struct rows *rows, const struct ledger_block *block)
     uint32_t device = device_of(block), origin = block->call->origin;
     const char *name =
         stat_keep(stat, device == DEVICE_MANAGED ? "managed" : memory_device_name(stat->places, device));
-    uint32_t number = stat_number(&rows->sum_numbers, int_map_mix((uint64_t)(uintptr_t)name) ^ origin);
+    uint32_t number = int_map_number(&rows->sum_numbers, int_map_mix((uint64_t)(uintptr_t)name) ^ origin);
     if (number == rows->sum_count) {
         struct code_stack stack = code_book_stack(stat->code, stat, origin);
         const struct code_frame *frame = stack.label ? NULL : code_book_frame(stat->code, stack.place);

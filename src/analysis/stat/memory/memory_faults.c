@@ -151,7 +151,7 @@ static void add_unfreed(const struct stat *stat, struct stat_table *table, const
             continue;
         size_t known = numbers.count;
         uint64_t place = (uint64_t)memory_device(block) << 8 | block->kind;
-        uint32_t number = stat_number(&numbers, mix_call(ledger, block->call, place));
+        uint32_t number = int_map_number(&numbers, mix_call(ledger, block->call, place));
         const struct memory_process *process = paged_find(processes, block->process, sizeof *process);
         if (number == known)
             start_unfreed(stat, table, block, process && process->has_ended);
@@ -197,7 +197,7 @@ static void add_wrong(const struct stat *stat, struct stat_table *table)
         const struct ledger_free *wrong = &ledger->frees[i];
         size_t known = numbers.count;
         uint64_t more = (uint64_t)wrong->call->error << 2 | wrong->wrong;
-        uint32_t number = stat_number(&numbers, mix_call(ledger, wrong->call, more));
+        uint32_t number = int_map_number(&numbers, mix_call(ledger, wrong->call, more));
         if (number == known)
             start_wrong(stat, table, wrong);
         stat_table_row(table, number)[WRONG_COUNT].i++;
@@ -245,7 +245,7 @@ static void add_failed(const struct stat *stat, struct stat_table *table)
     for (size_t i = 0; i < ledger->failed_count; i++) {
         const struct ledger_call *call = ledger->failed[i];
         size_t known = numbers.count;
-        uint32_t number = stat_number(&numbers, mix_call(ledger, call, call->error));
+        uint32_t number = int_map_number(&numbers, mix_call(ledger, call, call->error));
         if (number == known)
             start_failed(stat, stat_table_add(table), call);
         struct stat_value *row = stat_table_row(table, number);

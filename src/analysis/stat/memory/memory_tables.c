@@ -119,7 +119,7 @@ static struct account *account_of(struct books *books, const struct ledger_block
 {
     uint64_t key = int_map_mix((uint64_t)block->process << 32 | memory_device(block)) ^
                    int_map_mix((uint64_t)(uintptr_t)pool << 8 | kind);
-    uint32_t number = stat_number(&books->numbers, int_map_mix(key));
+    uint32_t number = int_map_number(&books->numbers, int_map_mix(key));
     if (number == books->account_count)
         *XADD(books->accounts, books->account_count, books->account_capacity) = (struct account){
             .process = block->process, .device = memory_device(block), .pool = pool, .kind = kind};

@@ -52,7 +52,7 @@ static void take_call(struct calls *calls, const struct stat *stat, const struct
 {
     const char *api = stat_attr(stat, span, KEY_API);
     uint32_t number =
-        stat_number(&calls->numbers, (uint64_t)span->name << 8 | (api ? (unsigned char)*api : 0));
+        int_map_number(&calls->numbers, (uint64_t)span->name << 8 | (api ? (unsigned char)*api : 0));
     if (number == calls->count)
         *XADD(calls->kinds, calls->count, calls->capacity) =
             (struct kind){span->name, stat_keep(stat, api), 0};
@@ -62,7 +62,7 @@ static void take_call(struct calls *calls, const struct stat *stat, const struct
 
 static void take_error(struct call_tables *tables, const struct trace_span *span)
 {
-    uint32_t number = stat_number(&tables->error_numbers, (uint64_t)span->name << 32 | span->error);
+    uint32_t number = int_map_number(&tables->error_numbers, (uint64_t)span->name << 32 | span->error);
     if (number == tables->error_count)
         *XADD(tables->errors, tables->error_count, tables->error_capacity) =
             (struct error_count){span->name, span->error, 0};

@@ -51,7 +51,7 @@ struct code {
 static uint32_t number_of(struct code *code, const struct stat *stat, const struct trace_span *span)
 {
     uint32_t origin = code_book_origin(stat->code, stat, span);
-    uint32_t number = stat_number(&code->numbers, origin);
+    uint32_t number = int_map_number(&code->numbers, origin);
     if (number == code->count)
         *XADD(code->sums, code->count, code->capacity) = (struct sums){.origin = origin};
     return number;
@@ -63,7 +63,7 @@ static void add_pair(struct pairs *pairs, uint32_t of, uint32_t name, uint64_t n
     uint64_t key = (uint64_t)of << 32 | name;
     if (pairs->count == PAIRS_MAX && int_map_get(&pairs->numbers, key) == MAP_NONE)
         return;
-    uint32_t number = stat_number(&pairs->numbers, key);
+    uint32_t number = int_map_number(&pairs->numbers, key);
     if (number == pairs->count)
         *XADD(pairs->list, pairs->count, pairs->capacity) = (struct pair){.of = of, .name = name};
     pairs->list[number].ns += ns;

@@ -211,7 +211,7 @@ static void fill_row(struct stat_table *table, const struct kind *kind, const st
 
 static void take_move(struct copies *copies, const struct stat *stat, const struct trace_span *span)
 {
-    uint32_t number = stat_number(&copies->numbers, key_of(stat, span));
+    uint32_t number = int_map_number(&copies->numbers, key_of(stat, span));
     struct peak peak = peak_of(stat, span);
     bool is_fill = span->class == CLASS_FILL;
     const char *word = is_fill ? "fill" : stat_attr(stat, span, KEY_COPY_KIND);

@@ -42,7 +42,7 @@ struct counts {
 
 static struct counted *place_of(struct counts *counts, uint32_t name, uint32_t key)
 {
-    uint32_t place = stat_number(&counts->index, (uint64_t)name << 32 | key);
+    uint32_t place = int_map_number(&counts->index, (uint64_t)name << 32 | key);
     if (place == counts->count)
         *XADD(counts->list, counts->count, counts->capacity) = (struct counted){.name = name, .key = key};
     return &counts->list[place];

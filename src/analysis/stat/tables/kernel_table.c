@@ -103,7 +103,7 @@ static void take(void *state, const struct stat *stat, const struct trace_span *
     if (span->class != CLASS_KERNEL)
         return;
     struct stat_launch launch = stat_launch_of(stat, span);
-    uint32_t number = stat_number(&kernels->numbers, stat_kernel_key(stat, span));
+    uint32_t number = int_map_number(&kernels->numbers, stat_kernel_key(stat, span));
     if (number == kernels->count)
         *XADD(kernels->kinds, kernels->count, kernels->capacity) =
             (struct kind){.name = span->name,
