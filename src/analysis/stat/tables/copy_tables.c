@@ -1,5 +1,4 @@
 /* Tables of copies and fills: bytes, rates, kinds of memory, and sizes. */
-#include "base/hash.h"
 #include "cli/util/xalloc.h"
 #include "analysis/stat/base/stat.h"
 #include "model/semconv.h"
@@ -151,19 +150,9 @@ static struct peak peak_of(const struct stat *stat, const struct trace_span *spa
 
 /* --- kinds of copies and fills --- */
 
-/* Returns one part of a kind's key. */
-static uint64_t text_key(const char *text)
+static const char *kept_attr(const struct stat *stat, const struct trace_span *span, enum stat_key key)
 {
-    return text ? hash_text(HASH_START, text) : 0;
-}
-
-static uint64_t key_of(const struct stat *stat, const struct trace_span *span)
-{
-    if (span->class == CLASS_FILL)
-        return int_map_mix(text_key(stat_attr(stat, span, KEY_FILL_KIND)) + 1);
-    uint64_t key = text_key(stat_attr(stat, span, KEY_COPY_KIND));
-    key = int_map_mix(key) ^ text_key(stat_attr(stat, span, KEY_COPY_FROM));
-    return int_map_mix(key) ^ text_key(stat_attr(stat, span, KEY_COPY_TO));
+    return stat_keep(stat, stat_attr(stat, span, key));
 }
 
 static uint64_t bytes_of(const struct stat *stat, const struct trace_span *span)
@@ -211,17 +200,16 @@ static void fill_row(struct stat_table *table, const struct kind *kind, const st
 
 static void take_move(struct copies *copies, const struct stat *stat, const struct trace_span *span)
 {
-    uint32_t number = int_map_number(&copies->numbers, key_of(stat, span));
-    struct peak peak = peak_of(stat, span);
     bool is_fill = span->class == CLASS_FILL;
-    const char *word = is_fill ? "fill" : stat_attr(stat, span, KEY_COPY_KIND);
+    const char *word = is_fill ? "fill" : kept_attr(stat, span, KEY_COPY_KIND);
+    const char *from = is_fill ? NULL : kept_attr(stat, span, KEY_COPY_FROM);
+    const char *to = kept_attr(stat, span, is_fill ? KEY_FILL_KIND : KEY_COPY_TO);
+    uint64_t key = int_map_mix((uint64_t)(uintptr_t)word) ^ (uint64_t)(uintptr_t)from;
+    uint32_t number = int_map_number(&copies->numbers, int_map_mix(key) ^ (uint64_t)(uintptr_t)to);
+    struct peak peak = peak_of(stat, span);
     if (number == copies->count)
         *XADD(copies->kinds, copies->count, copies->capacity) = (struct kind){
-            .word = stat_keep(stat, word ? word : trace_string(stat->trace, span->name)),
-            .from = is_fill ? NULL : stat_keep(stat, stat_attr(stat, span, KEY_COPY_FROM)),
-            .to = stat_keep(stat, stat_attr(stat, span, is_fill ? KEY_FILL_KIND : KEY_COPY_TO)),
-            .peak = peak,
-        };
+            word ? word : stat_keep(stat, trace_string(stat->trace, span->name)), from, to, .peak = peak};
     struct kind *kind = &copies->kinds[number];
     kind->has_other_peaks |=
         peak.bytes_per_s != kind->peak.bytes_per_s || strcmp(peak.name, kind->peak.name) != 0;
