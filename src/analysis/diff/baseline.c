@@ -124,19 +124,17 @@ static bool read_run(yyjson_val *json, struct run_item *run)
 
 static bool read_kind(yyjson_val *json, enum measure_kind *kind)
 {
-    for (size_t i = 0; yyjson_is_str(json) && i < MEASURE_KIND_COUNT; i++) {
-        *kind = (enum measure_kind)i;
-        if (strcmp(yyjson_get_str(json), measure_kind_name(*kind)) == 0)
+    for (*kind = 0; *kind < MEASURE_KIND_COUNT; ++*kind)
+        if (yyjson_equals_str(json, measure_kind_name(*kind)))
             return true;
-    }
     return false;
 }
 
 static bool read_unit(yyjson_val *json, enum stat_unit *unit)
 {
-    for (size_t i = 0; yyjson_is_str(json) && i < sizeof units / sizeof *units; i++) {
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         *unit = units[i].unit;
-        if (strcmp(yyjson_get_str(json), units[i].name) == 0)
+        if (yyjson_equals_str(json, units[i].name))
             return true;
     }
     return false;

@@ -60,31 +60,28 @@ void run_set_grow(struct run_set *set, size_t runs)
     set->run_count += runs;
 }
 
-static bool has_gpu(const char *gpus, const char *name, size_t len)
+/* Adds a name that the list "A, B" lacks. */
+static void add_gpu(struct run_set *set, const char *name)
 {
-    for (const char *at = gpus; at && *at;) {
-        size_t of_this = strcspn(at, ",");
-        if (of_this == len && strncmp(at, name, len) == 0)
-            return true;
-        at += of_this;
-        at += strspn(at, ", ");
+    char *old = set->gpus;
+    char *list = xasprintf(", %s,", old ? old : ""), *item = xasprintf(", %s,", name);
+    if (!strstr(list, item)) {
+        set->gpus = old ? xasprintf("%s, %s", old, name) : xstrdup(name);
+        free(old);
     }
-    return false;
+    free(list);
+    free(item);
 }
 
 void run_set_add_gpus(struct run_set *set, const char *gpus)
 {
-    for (const char *at = gpus; *at;) {
-        size_t len = strcspn(at, ",");
-        if (len && !has_gpu(set->gpus, at, len)) {
-            char *all =
-                xasprintf("%s%s%.*s", set->gpus ? set->gpus : "", set->gpus ? ", " : "", (int)len, at);
-            free(set->gpus);
-            set->gpus = all;
-        }
-        at += len;
-        at += strspn(at, ", ");
+    char *names = xstrdup(gpus), *rest = names;
+    for (const char *name; (name = strsep(&rest, ","));) {
+        name += strspn(name, " ");
+        if (*name)
+            add_gpu(set, name);
     }
+    free(names);
 }
 
 /* --- from a trace --- */
