@@ -2,6 +2,7 @@
  * are on top. The script treats names as text, never as markup, and stands apart from all names. */
 #include "analysis/flame/flame.h"
 
+#include "cli/util/sort.h"
 #include "cli/util/text.h"
 #include "cli/util/xalloc.h"
 
@@ -104,8 +105,7 @@ static void write_escaped(FILE *out, const char *text)
 
 static int compare_values(const void *a, const void *b)
 {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? 1 : x > y ? -1 : 0;
+    return ORDER(*(const uint64_t *)b, *(const uint64_t *)a);
 }
 
 /* A parent is at least as large as its children and comes first, so no frame lacks its parent. */

@@ -1,6 +1,7 @@
 #include "analysis/flame/flame_tree.h"
 
 #include "base/hash.h"
+#include "cli/util/sort.h"
 #include "cli/util/text.h"
 #include "cli/util/xalloc.h"
 
@@ -147,14 +148,11 @@ static int compare_nodes(const void *a, const void *b)
     const struct flame_node *x = &sorted_tree->nodes[*(const uint32_t *)a];
     const struct flame_node *y = &sorted_tree->nodes[*(const uint32_t *)b];
     const struct flame_frame *p = &sorted_tree->frames[x->frame], *q = &sorted_tree->frames[y->frame];
-    uint64_t value = flame_node_value(x), other = flame_node_value(y);
-    if (value != other)
-        return value > other ? -1 : 1;
-    int by_text = strcmp(p->name, q->name);
-    by_text = by_text ? by_text : strcmp(p->file, q->file);
-    if (by_text)
-        return by_text;
-    return p->line != q->line ? (p->line < q->line ? -1 : 1) : (int)p->kind - (int)q->kind;
+    int order = ORDER(flame_node_value(y), flame_node_value(x));
+    order = order ? order : strcmp(p->name, q->name);
+    order = order ? order : strcmp(p->file, q->file);
+    order = order ? order : ORDER(p->line, q->line);
+    return order ? order : ORDER(p->kind, q->kind);
 }
 
 void flame_tree_finish(struct flame_tree *tree)
@@ -172,8 +170,7 @@ void flame_tree_finish(struct flame_tree *tree)
     for (size_t i = 1; i < count; i++)
         order[i - 1] = (uint32_t)i;
     sorted_tree = tree;
-    if (count > 2)
-        qsort(order, count - 1, sizeof *order, compare_nodes);
+    sort_array(order, count - 1, sizeof *order, compare_nodes);
     for (size_t i = count - 1; i-- > 0;) { /* the last one first: each becomes its parent's first child */
         struct flame_node *node = &tree->nodes[order[i]];
         node->next_sibling = tree->nodes[node->parent].first_child;

@@ -2,6 +2,7 @@
 
 #include "analysis/show/step_ranks.h"
 #include "cli/util/int_map.h"
+#include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 #include "model/semconv.h"
 
@@ -61,9 +62,8 @@ static bool needs_all(const struct trace *trace, const struct trace_span *span)
 static int by_instance(const void *a, const void *b)
 {
     const struct end *one = a, *other = b;
-    if (one->instance != other->instance)
-        return one->instance < other->instance ? -1 : 1;
-    return one->host < other->host ? -1 : one->host > other->host;
+    int order = ORDER(one->instance, other->instance);
+    return order ? order : ORDER(one->host, other->host);
 }
 
 static void find_ends(struct clocks *clocks, const struct trace *trace, const struct step_ranks *ranks)
@@ -82,14 +82,12 @@ static void find_ends(struct clocks *clocks, const struct trace *trace, const st
                          .host = host_index(clocks, ranks->items[ranks->owners[i]].host),
                          .time_ns = span->end_ns};
     }
-    if (clocks->end_count)
-        qsort(clocks->ends, clocks->end_count, sizeof *clocks->ends, by_instance);
+    sort_array(clocks->ends, clocks->end_count, sizeof *clocks->ends, by_instance);
 }
 
 static int by_value(const void *a, const void *b)
 {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return x < y ? -1 : x > y;
+    return ORDER(*(const int64_t *)a, *(const int64_t *)b);
 }
 
 /* Replaces the keys of instances by numbers, and sorts the ends by host, too. */

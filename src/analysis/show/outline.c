@@ -1,5 +1,6 @@
 #include "analysis/show/outline.h"
 
+#include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 
 #include <assert.h>
@@ -63,8 +64,7 @@ static uint32_t *gather_children(const struct trace *trace, const struct outline
 
 static int compare_indices(const void *a, const void *b)
 {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
+    return ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
 /* Merges spans with equal keys into one child each (MERGE_RUNS: only while they are adjacent). */
@@ -153,8 +153,8 @@ static void build_children(struct builder *builder, struct outline_group *group,
     }
     size_t count;
     uint32_t *children = gather_children(builder->trace, group, &count);
-    if (group->count > 1 && count > 1)
-        qsort(children, count, sizeof *children, compare_indices);
+    if (group->count > 1)
+        sort_array(children, count, sizeof *children, compare_indices);
     if (count)
         build_from(builder, group, children, count, depth);
     free(children);
@@ -185,8 +185,7 @@ static void collect_weights(const struct outline_group *group, uint64_t *weights
 
 static int compare_falling(const void *a, const void *b)
 {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x > y ? -1 : x < y;
+    return ORDER(*(const uint64_t *)b, *(const uint64_t *)a);
 }
 
 /* A parent weighs at least as much as its children, so the selection is a tree. */

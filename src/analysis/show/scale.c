@@ -1,5 +1,6 @@
 #include "analysis/show/scale.h"
 
+#include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 
 #include <math.h>
@@ -12,14 +13,13 @@
 
 static int compare_times(const void *a, const void *b)
 {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return x < y ? -1 : x > y;
+    return ORDER(*(const uint64_t *)a, *(const uint64_t *)b);
 }
 
 static int compare_cuts(const void *a, const void *b)
 {
     const struct scale_cut *x = a, *y = b;
-    return x->from_ns < y->from_ns ? -1 : x->from_ns > y->from_ns;
+    return ORDER(x->from_ns, y->from_ns);
 }
 
 static uint64_t cut_length(const struct scale_cut *cut)

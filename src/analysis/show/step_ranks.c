@@ -2,6 +2,7 @@
 
 #include "analysis/stat/tables/rank_job.h"
 #include "analysis/stat/sections.h"
+#include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 #include "model/semconv.h"
 
@@ -49,7 +50,7 @@ static void add_rank(struct step_ranks *ranks, struct int_map *places, const str
 static int by_number(const void *a, const void *b)
 {
     const struct step_rank *one = a, *other = b;
-    return one->number < other->number ? -1 : one->number > other->number;
+    return ORDER(one->number, other->number);
 }
 
 /* A parent may start later than its child, so spans are not in the order of the tree. Each span is passed

@@ -1,5 +1,6 @@
 #include "command/top/top_poll.h"
 
+#include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
@@ -65,7 +66,7 @@ static void ask(struct top_agent *known, const struct agent *agent, uint32_t tim
 static int by_pid(const void *a, const void *b)
 {
     const struct top_agent *one = a, *other = b;
-    return one->pid < other->pid ? -1 : one->pid > other->pid;
+    return ORDER(one->pid, other->pid);
 }
 
 void top_poll_take(struct top_poll *poll, const struct agents_choice *choice)
@@ -90,8 +91,7 @@ void top_poll_take(struct top_poll *poll, const struct agents_choice *choice)
         kept += poll->agents[i].is_there;
     }
     poll->count = kept;
-    if (kept)
-        qsort(poll->agents, kept, sizeof *poll->agents, by_pid);
+    sort_array(poll->agents, kept, sizeof *poll->agents, by_pid);
 }
 
 void top_poll_deinit(struct top_poll *poll)

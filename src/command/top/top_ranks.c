@@ -2,6 +2,7 @@
 
 #include "analysis/ranks/ranks.h"
 #include "analysis/ranks/ranks_standing.h"
+#include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
@@ -11,11 +12,8 @@ static int by_job_and_rank(const void *a, const void *b)
 {
     const struct top_rank *one = a, *other = b;
     int order = strcmp(one->steps->job, other->steps->job);
-    if (order)
-        return order;
-    if (one->steps->rank != other->steps->rank)
-        return one->steps->rank < other->steps->rank ? -1 : 1;
-    return one->pid < other->pid ? -1 : one->pid > other->pid;
+    order = order ? order : ORDER(one->steps->rank, other->steps->rank);
+    return order ? order : ORDER(one->pid, other->pid);
 }
 
 static const struct top_step *find_step(const struct top_steps *steps, int64_t number)
@@ -118,8 +116,7 @@ size_t top_ranks_find(const struct top_poll *poll, struct top_rank **ranks)
             (*ranks)[found++] =
                 (struct top_rank){.steps = steps, .pid = agent->pid, .step_ns = step_time(steps)};
     }
-    if (found)
-        qsort(*ranks, found, sizeof **ranks, by_job_and_rank);
+    sort_array(*ranks, found, sizeof **ranks, by_job_and_rank);
     for (size_t begin = 0; begin < found; begin = end) {
         for (end = begin + 1; end < found; end++)
             if (strcmp((*ranks)[begin].steps->job, (*ranks)[end].steps->job) != 0)

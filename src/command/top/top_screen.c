@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "command/top/top_ranks.h"
+#include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
@@ -153,12 +154,18 @@ static void add_row(struct top_screen *screen, const struct top_view *view, size
     }
 }
 
+/* Lines for a list, on a screen that others share. */
+static size_t room_for_list(const struct top_view *view)
+{
+    size_t room = view->lines ? view->lines / 3 : SIZE_MAX;
+    return room < ROWS_MIN ? ROWS_MIN : room;
+}
+
 /* A low screen shows the agents around the selected one. */
 static void choose_rows(const struct top_view *view, size_t *first, size_t *end)
 {
-    size_t room = view->lines ? view->lines / 3 : SIZE_MAX;
+    size_t room = room_for_list(view);
     size_t selected = view->selected < view->poll->count ? view->selected : 0;
-    room = room < ROWS_MIN ? ROWS_MIN : room;
     *first = view->poll->count > room && selected >= room / 2 ? selected - room / 2 : 0;
     *end = *first + room < view->poll->count && room != SIZE_MAX ? *first + room : view->poll->count;
 }
@@ -219,8 +226,7 @@ static void add_ranks(struct top_screen *screen, const struct top_view *view)
 {
     struct top_rank *ranks;
     size_t count = top_ranks_find(view->poll, &ranks);
-    size_t room = view->lines ? view->lines / 3 : SIZE_MAX, hidden = 0;
-    room = room < ROWS_MIN ? ROWS_MIN : room;
+    size_t room = room_for_list(view), hidden = 0;
     if (count) {
         begin_line(screen, TOP_PLAIN);
         text_add_format(begin_line(screen, TOP_HEAD), "%5s%9s %10s%10s%10s%10s%10s%10s", "RANK", "PID",
@@ -289,17 +295,14 @@ static enum top_sort sorted_by; /* qsort takes no context; this program has one 
 static int compare_kernels(const void *a, const void *b)
 {
     const struct top_kernel *x = a, *y = b;
-    uint64_t p = x->total_ns, q = y->total_ns;
-    if (sorted_by == TOP_BY_COUNT) {
-        p = x->count;
-        q = y->count;
-    } else if (sorted_by == TOP_BY_AVERAGE) {
-        p = x->total_ns / x->count;
-        q = y->total_ns / y->count;
-    }
-    if (sorted_by != TOP_BY_NAME && p != q)
-        return p > q ? -1 : 1;
-    return strcmp(x->name, y->name);
+    int order = 0;
+    if (sorted_by == TOP_BY_TIME)
+        order = ORDER(y->total_ns, x->total_ns);
+    else if (sorted_by == TOP_BY_COUNT)
+        order = ORDER(y->count, x->count);
+    else if (sorted_by == TOP_BY_AVERAGE)
+        order = ORDER(y->total_ns / y->count, x->total_ns / x->count);
+    return order ? order : strcmp(x->name, y->name);
 }
 
 static void add_kernel(struct top_screen *screen, const struct top_view *view, size_t name_columns,
@@ -335,8 +338,7 @@ static void add_kernels(struct top_screen *screen, const struct top_view *view, 
     for (size_t i = 0; i < figures->kernel_count; i++)
         all_ns += figures->kernels[i].total_ns;
     sorted_by = view->sort;
-    if (figures->kernel_count)
-        qsort(figures->kernels, figures->kernel_count, sizeof *figures->kernels, compare_kernels);
+    sort_array(figures->kernels, figures->kernel_count, sizeof *figures->kernels, compare_kernels);
     struct text *line = begin_line(screen, TOP_HEAD);
     char title[32];
     snprintf(title, sizeof title, "KERNELS BY %s", sort_names[view->sort]);
