@@ -87,17 +87,12 @@ struct picture {
 
 static void write_escaped(FILE *out, const char *text)
 {
+    static const char *const escapes[256] = {
+        ['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&#39;"};
     for (; *text; text++) {
-        if (*text == '&')
-            fputs("&amp;", out);
-        else if (*text == '<')
-            fputs("&lt;", out);
-        else if (*text == '>')
-            fputs("&gt;", out);
-        else if (*text == '"')
-            fputs("&quot;", out);
-        else if (*text == '\'')
-            fputs("&#39;", out);
+        const char *escape = escapes[(unsigned char)*text];
+        if (escape)
+            fputs(escape, out);
         else
             fputc(*text, out);
     }

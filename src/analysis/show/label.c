@@ -9,36 +9,29 @@
 
 #define UNBOUNDED 4096 /* columns; only for measuring */
 
-static const char *style_code(unsigned style)
-{
-    static const char *const classes[CLASS_COUNT] = {
-        [CLASS_OTHER] = "37", [CLASS_SESSION] = "90", [CLASS_CALL] = "34",      [CLASS_KERNEL] = "32",
-        [CLASS_COPY] = "33",  [CLASS_FILL] = "35",    [CLASS_GPU_OTHER] = "36", [CLASS_COLLECTIVE] = "37",
-    };
-    switch (style) {
-    case STYLE_PLAIN:
-        return NULL;
-    case STYLE_BOLD:
-        return "1";
-    case STYLE_DIM:
-        return "2";
-    case STYLE_ERROR:
-        return "31";
-    default:
-        return classes[style - STYLE_CLASS];
-    }
-}
+static const char *const style_codes[STYLE_CLASS + CLASS_COUNT] = {
+    [STYLE_BOLD] = "1",
+    [STYLE_DIM] = "2",
+    [STYLE_ERROR] = "31",
+    [STYLE_CLASS + CLASS_OTHER] = "37",
+    [STYLE_CLASS + CLASS_SESSION] = "90",
+    [STYLE_CLASS + CLASS_CALL] = "34",
+    [STYLE_CLASS + CLASS_KERNEL] = "32",
+    [STYLE_CLASS + CLASS_COPY] = "33",
+    [STYLE_CLASS + CLASS_FILL] = "35",
+    [STYLE_CLASS + CLASS_GPU_OTHER] = "36",
+    [STYLE_CLASS + CLASS_COLLECTIVE] = "37",
+};
 
 void style_begin(struct text *text, unsigned style, bool color)
 {
-    const char *code = style_code(style);
-    if (color && code)
-        text_add_format(text, "\033[%sm", code);
+    if (color && style_codes[style])
+        text_add_format(text, "\033[%sm", style_codes[style]);
 }
 
 void style_end(struct text *text, unsigned style, bool color)
 {
-    if (color && style_code(style))
+    if (color && style_codes[style])
         text_add(text, "\033[m");
 }
 

@@ -140,21 +140,17 @@ static void begin_metadata(struct writer *writer, uint64_t track, const char *na
     json_write_object(json, "args");
 }
 
-static void end_metadata(struct json_writer *json)
-{
-    json_write_object_end(json);
-    json_write_object_end(json);
-}
-
 static void write_name(struct writer *writer, uint64_t track, bool is_process, const char *name, size_t order)
 {
     struct json_writer *json = &writer->json;
     begin_metadata(writer, track, is_process ? "process_name" : "thread_name");
     json_write_text(json, "name", name);
-    end_metadata(json);
+    json_write_object_end(json);
+    json_write_object_end(json);
     begin_metadata(writer, track, is_process ? "process_sort_index" : "thread_sort_index");
     json_write_unsigned(json, "sort_index", order);
-    end_metadata(json);
+    json_write_object_end(json);
+    json_write_object_end(json);
 }
 
 static bool has_same(const struct trace *trace, const struct trace_resource *a,
