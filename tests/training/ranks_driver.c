@@ -24,7 +24,7 @@ static void add_step(struct ranks *ranks, const struct record *record)
         .end_ns = record->end_ns,
         .kind = (enum ranks_step_kind)record->word,
     };
-    memcpy(step.trace_id, &record->step, sizeof record->step);
+    step.trace_id.high = record->step;
     step.has_backlog = record->key != 0;
     step.backlog_ns = record->key - step.has_backlog;
     ranks_add_step(ranks, record->rank, &step);

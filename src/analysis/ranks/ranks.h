@@ -14,7 +14,6 @@
 #include <stdint.h>
 
 #define RANKS_NONE      UINT32_MAX
-#define RANKS_ID_BYTES  16
 #define RANKS_TEXT_NONE "-"
 
 /* X(identifier, word of collective.operation, rounds, all need all). The bus factor is that of nccl-tests for
@@ -71,12 +70,17 @@ struct ranks_limits {
     size_t speeds_max;          /* rows of collectives x steps, to find links that become slow */
 };
 
+/* A trace's ID, in two halves. Zeros: unknown. */
+struct ranks_id {
+    uint64_t high, low;
+};
+
 struct ranks_step {
     uint64_t number;
     uint64_t start_ns, end_ns; /* on the host thread */
     enum ranks_step_kind kind;
-    enum ranks_step_end end;          /* CUT: for example by the program's exit, not by the next step */
-    uint8_t trace_id[RANKS_ID_BYTES]; /* zeros: unknown */
+    enum ranks_step_end end; /* CUT: for example by the program's exit, not by the next step */
+    struct ranks_id trace_id;
     /* The backlog lasts from start_ns until the GPU had finished the work of earlier steps. Without it, the
      * work of the step before must be known; otherwise the step's time starts with its first work. */
     bool has_backlog;
@@ -140,7 +144,7 @@ struct ranks_step_row {
     int64_t delay_ns; /* own_ns minus the median of its peers */
     bool has_parts;   /* false: only duration_ns of parts is known */
     struct ranks_parts parts;
-    uint8_t trace_id[RANKS_ID_BYTES];
+    struct ranks_id trace_id;
 };
 
 struct ranks_collective_row {
@@ -217,7 +221,7 @@ struct ranks_finding {
     double saving_ns;    /* upper bound, per step */
     double saving_share; /* the saving as a share of the step's duration */
     uint64_t step;       /* the step that shows it best */
-    uint8_t trace_id[RANKS_ID_BYTES];
+    struct ranks_id trace_id;
     char *evidence;     /* owned */
     const char *advice; /* what to do; static */
 };

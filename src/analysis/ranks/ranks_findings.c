@@ -28,7 +28,7 @@ struct step_facts {
     uint32_t heaviest;     /* stage whose ranks have the most work in the mean, without stragglers */
     uint32_t most;         /* the rank with the most work, without stragglers */
     double loader_ns;      /* median, without stragglers */
-    const uint8_t *trace_id;
+    struct ranks_id trace_id;
 };
 
 /* Whether a finding names the rank, or all ranks of its host. */
@@ -126,7 +126,7 @@ struct job_sum {
     struct ranks_series saving, duration;
     uint64_t found, steps, worst_step;
     double worst_ns;
-    const uint8_t *worst_id;
+    struct ranks_id worst_id;
 };
 
 static void sum_step(struct job_sum *sum, const struct step_facts *facts, double saving_ns)
@@ -135,7 +135,7 @@ static void sum_step(struct job_sum *sum, const struct step_facts *facts, double
     ranks_series_add(&sum->duration, facts->duration_ns);
     sum->steps++;
     sum->found += saving_ns >= sum->share_min * facts->duration_ns;
-    if (saving_ns > sum->worst_ns || !sum->worst_id) {
+    if (saving_ns > sum->worst_ns || sum->steps == 1) {
         sum->worst_ns = saving_ns;
         sum->worst_step = facts->number;
         sum->worst_id = facts->trace_id;
@@ -201,8 +201,8 @@ static void offer_sum(struct ranks_report *report, uint32_t job, struct job_sum 
                                     .saving_ns = saving,
                                     .saving_share = saving / duration,
                                     .step = sum->worst_step,
+                                    .trace_id = sum->worst_id,
                                     .advice = advice};
-    memcpy(finding.trace_id, sum->worst_id, RANKS_ID_BYTES);
     finding.evidence = xasprintf("%.2f ms of a step (%.1f %%), in %llu of %llu steps: %s", saving / 1e6,
                                  finding.saving_share * 100, (unsigned long long)sum->found,
                                  (unsigned long long)sum->steps, text);
@@ -356,10 +356,10 @@ static void offer_not_compared(struct ranks_report *report, uint32_t job, const 
         .job = job,
         .rank = RANKS_NONE,
         .step = step->number,
+        .trace_id = step->trace_id,
         .advice = "give the files of all ranks of the same steps, each once; ranks sample the same steps if "
                   "they know their job",
     };
-    memcpy(finding.trace_id, step->trace_id, RANKS_ID_BYTES);
     finding.evidence = xasprintf("the ranks were not compared: %s", reason);
     ranks_offer(report, &finding);
 }

@@ -46,15 +46,13 @@ static void join(uint32_t *sets, uint32_t a, uint32_t b)
 
 static void join_by_trace(struct ranks *ranks, uint32_t *sets)
 {
-    static const uint8_t unknown[RANKS_ID_BYTES];
     struct int_map owners = {0};
     for (size_t i = 0; i < ranks->step_count; i++) {
         const struct rank_step *step = &ranks->steps[i];
-        uint64_t halves[2];
-        memcpy(halves, step->step.trace_id, sizeof halves);
-        if (!memcmp(step->step.trace_id, unknown, sizeof unknown))
+        const struct ranks_id *id = &step->step.trace_id;
+        if (!id->high && !id->low)
             continue;
-        uint64_t key = ranks_pair_key(halves[0], halves[1]);
+        uint64_t key = ranks_pair_key(id->high, id->low);
         uint32_t owner = int_map_get(&owners, key);
         if (owner == MAP_NONE)
             int_map_set(&owners, key, step->rank);

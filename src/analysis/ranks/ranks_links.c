@@ -255,7 +255,7 @@ static void offer(struct ranks *ranks, struct ranks_report *report, const struct
         finding.saving_ns = slow->saving_ns / (double)steps;
         finding.saving_share = duration > 0 ? finding.saving_ns / duration : 0;
         finding.step = step->step.number;
-        memcpy(finding.trace_id, step->step.trace_id, RANKS_ID_BYTES);
+        finding.trace_id = step->step.trace_id;
     }
     ranks_offer(report, &finding);
 }

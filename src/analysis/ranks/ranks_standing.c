@@ -204,8 +204,8 @@ struct ranks_finding standing_finding(struct standing *standing, const char **ca
                                     .delay_ns = excess,
                                     .saving_ns = standing->saving_ns / steps,
                                     .saving_share = standing->saving_ns / standing->duration_ns,
-                                    .step = standing->worst->step.number};
-    memcpy(finding.trace_id, standing->worst->step.trace_id, RANKS_ID_BYTES);
+                                    .step = standing->worst->step.number,
+                                    .trace_id = standing->worst->step.trace_id};
     /* The cause is the first part with more than half of the delay. */
     if (ranks_series_quantile(&standing->loader, 0.5) > excess / 2) {
         *cause = "it starts its steps late (data loading or other work of the host)";

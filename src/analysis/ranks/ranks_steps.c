@@ -461,21 +461,20 @@ static void report_steps(const struct ranks *ranks, struct ranks_report *report)
                                           .is_late = step->is_late,
                                           .delay_ns = (int64_t)step->delay_ns,
                                           .has_parts = ranks_has_parts(step),
-                                          .parts = ranks_parts_of(step)};
-        memcpy(rows[i].trace_id, step->step.trace_id, RANKS_ID_BYTES);
+                                          .parts = ranks_parts_of(step),
+                                          .trace_id = step->step.trace_id};
     }
     size_t all = count;
     qsort(rows, count, sizeof *rows, compare_steps);
     for (size_t i = 0; i < count; i++) {
-        if (!i || rows[i].number != rows[i - 1].number || rows[i].job != rows[i - 1].job) {
-            rows[all] = (struct ranks_step_row){.number = rows[i].number,
-                                                .job = rows[i].job,
-                                                .rank = RANKS_NONE,
-                                                .rank_number = RANKS_NONE,
-                                                .kind = rows[i].kind,
-                                                .has_parts = true};
-            memcpy(rows[all++].trace_id, rows[i].trace_id, RANKS_ID_BYTES);
-        }
+        if (!i || rows[i].number != rows[i - 1].number || rows[i].job != rows[i - 1].job)
+            rows[all++] = (struct ranks_step_row){.number = rows[i].number,
+                                                  .job = rows[i].job,
+                                                  .rank = RANKS_NONE,
+                                                  .rank_number = RANKS_NONE,
+                                                  .kind = rows[i].kind,
+                                                  .has_parts = true,
+                                                  .trace_id = rows[i].trace_id};
         add_parts(&rows[all - 1], &rows[i]);
     }
     for (size_t i = count; i < all; i++)

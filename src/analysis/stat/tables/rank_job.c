@@ -5,6 +5,8 @@
 #include "cli/util/xalloc.h"
 #include "model/semconv.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static uint32_t rank_of(struct rank_job *job, const struct stat *stat, const struct trace_span *span)
@@ -94,9 +96,8 @@ static void take_step(struct rank_job *job, const struct stat *stat, const struc
                               .compute_ns = stat_attr_int(stat, span, KEY_STEP_COMPUTE, 0),
                               .exposed_ns = stat_attr_int(stat, span, KEY_STEP_EXPOSED, 0),
                               .copies_ns = stat_attr_int(stat, span, KEY_STEP_COPY, 0)};
-    const char *hex = trace_id_text(stat->trace, span->trace);
-    for (size_t i = 0; i < RANKS_ID_BYTES && hex[2 * i]; i++)
-        step.trace_id[i] = (uint8_t)(digit_of(hex[2 * i]) << 4 | digit_of(hex[2 * i + 1]));
+    sscanf(trace_id_text(stat->trace, span->trace), "%16" SCNx64 "%16" SCNx64, &step.trace_id.high,
+           &step.trace_id.low);
     ranks_add_step(job->ranks, rank, &step);
     if (known != MAP_NONE)
         return;

@@ -8,6 +8,7 @@
 #include "cli/util/text.h"
 #include "cli/util/xalloc.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #define STEP_COLUMNS(X)                                                                                      \
@@ -243,10 +244,8 @@ static void add_findings(struct stat_report *report, const struct ranks_report *
             row[FIND_SAVING_NS] = stat_int((uint64_t)from->saving_ns);
             row[FIND_SHARE] = stat_real(from->saving_share);
             row[FIND_STEP] = stat_int(from->step);
-            struct text id = {0};
-            for (size_t b = 0; b < RANKS_ID_BYTES; b++)
-                text_add_format(&id, "%02x", from->trace_id[b]);
-            row[FIND_TRACE] = stat_table_own(table, id.data);
+            row[FIND_TRACE] = stat_table_own(
+                table, xasprintf("%016" PRIx64 "%016" PRIx64, from->trace_id.high, from->trace_id.low));
         }
         row[FIND_EVIDENCE] = stat_table_own(table, xstrdup(from->evidence));
         row[FIND_ADVICE] = stat_text(from->advice);
