@@ -67,11 +67,6 @@ static const struct function {
 static const char *const endings[] = {"cudaErrorCudartUnloading", "CUDA_ERROR_DEINITIALIZED",
                                       "cudaErrorContextIsDestroyed", "CUDA_ERROR_CONTEXT_IS_DESTROYED"};
 
-struct replay {
-    struct ledger *ledger;
-    struct int_map blocks; /* space, process and address → latest block at the address, live or freed */
-};
-
 static const struct function *function_of(const struct stat *stat, const struct trace_span *call)
 {
     enum call_group group = stat_call_of(stat, call).group;
@@ -330,14 +325,13 @@ static uint64_t key_of_call(const struct ledger_call *call, uint64_t address)
     return key_of((enum space)functions[call->function].space, call->process, address);
 }
 
-static void take(struct replay *replay, const struct ledger_call *call)
+static void take(struct ledger *ledger, const struct ledger_call *call)
 {
-    struct ledger *ledger = replay->ledger;
     uint64_t key = key_of_call(call, call->address);
-    uint32_t old = int_map_get(&replay->blocks, key);
+    uint32_t old = int_map_get(&ledger->latest, key);
     if (old != MAP_NONE && ledger->blocks[old].until_ns == UINT64_MAX)
         ledger->blocks[old].until_ns = effect_ns(call); /* its free was not traced */
-    int_map_set(&replay->blocks, key, (uint32_t)ledger->block_count);
+    int_map_set(&ledger->latest, key, (uint32_t)ledger->block_count);
     *XADD(ledger->blocks, ledger->block_count, ledger->block_capacity) = (struct ledger_block){
         .call = call,
         .bytes = call->bytes,
@@ -352,10 +346,9 @@ static void take(struct replay *replay, const struct ledger_call *call)
 
 /* Returns the live block at the address; MAP_NONE: there is none, and the free is recorded as invalid unless
  * its process or context is ending. */
-static uint32_t living(struct replay *replay, const struct ledger_call *call)
+static uint32_t living(struct ledger *ledger, const struct ledger_call *call)
 {
-    struct ledger *ledger = replay->ledger;
-    uint32_t number = int_map_get(&replay->blocks, key_of_call(call, call->address));
+    uint32_t number = int_map_get(&ledger->latest, key_of_call(call, call->address));
     const struct ledger_block *block = number == MAP_NONE ? NULL : &ledger->blocks[number];
     if (block && block->until_ns == UINT64_MAX && !block->is_released)
         return number;
@@ -372,10 +365,9 @@ static uint32_t living(struct replay *replay, const struct ledger_call *call)
     return MAP_NONE;
 }
 
-static void give(struct replay *replay, const struct ledger_call *call)
+static void give(struct ledger *ledger, const struct ledger_call *call)
 {
-    struct ledger *ledger = replay->ledger;
-    uint32_t number = living(replay, call);
+    uint32_t number = living(ledger, call);
     if (number == MAP_NONE || (call->error && !is_ending(ledger->places->stat->trace, call)))
         return;
     if (functions[call->function].operation == RELEASE && ledger->blocks[number].maps) {
@@ -386,24 +378,22 @@ static void give(struct replay *replay, const struct ledger_call *call)
 }
 
 /* Maps a block of physical memory. A mapped address keeps the block alive. */
-static void map_block(struct replay *replay, const struct ledger_call *call)
+static void map_block(struct ledger *ledger, const struct ledger_call *call)
 {
-    struct ledger *ledger = replay->ledger;
-    uint32_t number = int_map_get(&replay->blocks, key_of(SPACE_VIRTUAL, call->process, call->mapped));
+    uint32_t number = int_map_get(&ledger->latest, key_of(SPACE_VIRTUAL, call->process, call->mapped));
     if (number == MAP_NONE || ledger->blocks[number].until_ns != UINT64_MAX)
         return;
     ledger->blocks[number].maps++;
-    int_map_set(&replay->blocks, key_of(SPACE_MAPPED, call->process, call->address), number);
+    int_map_set(&ledger->latest, key_of(SPACE_MAPPED, call->process, call->address), number);
 }
 
 /* Unmaps all blocks from the address on: one call can unmap several. Blocks are assumed to be mapped
  * completely. */
-static void unmap_blocks(struct replay *replay, const struct ledger_call *call)
+static void unmap_blocks(struct ledger *ledger, const struct ledger_call *call)
 {
-    struct ledger *ledger = replay->ledger;
     uint64_t address = call->address, end = address + call->bytes;
     while (address < end) {
-        uint32_t number = int_map_get(&replay->blocks, key_of(SPACE_MAPPED, call->process, address));
+        uint32_t number = int_map_get(&ledger->latest, key_of(SPACE_MAPPED, call->process, address));
         struct ledger_block *block = number == MAP_NONE ? NULL : &ledger->blocks[number];
         if (!block || !block->maps || !block->bytes)
             return;
@@ -413,9 +403,8 @@ static void unmap_blocks(struct replay *replay, const struct ledger_call *call)
     }
 }
 
-static void play(struct replay *replay, const struct ledger_call *call)
+static void play(struct ledger *ledger, const struct ledger_call *call)
 {
-    struct ledger *ledger = replay->ledger;
     uint8_t operation = functions[call->function].operation;
     if (operation == TAKE && call->error) {
         *XADD(ledger->failed, ledger->failed_count, ledger->failed_capacity) = call;
@@ -425,13 +414,13 @@ static void play(struct replay *replay, const struct ledger_call *call)
                          */
         return;
     if (operation == TAKE)
-        take(replay, call);
+        take(ledger, call);
     else if (operation == GIVE || operation == RELEASE)
-        give(replay, call);
+        give(ledger, call);
     else if (operation == MAP && !call->error)
-        map_block(replay, call);
+        map_block(ledger, call);
     else if (operation == UNMAP && !call->error)
-        unmap_blocks(replay, call);
+        unmap_blocks(ledger, call);
 }
 
 /* Compares calls by time, and within the same ns, allocations first: an address can be freed as soon as it is
@@ -448,12 +437,11 @@ static int compare_calls(const void *a, const void *b)
 
 void ledger_finish(struct ledger *ledger, const struct stat *stat)
 {
-    struct replay replay = {.ledger = ledger};
     ledger->places = stat->places;
     sort_array(ledger->calls, ledger->call_count, sizeof *ledger->calls, compare_calls);
     for (size_t i = 0; i < ledger->call_count; i++)
-        play(&replay, &ledger->calls[i]);
-    int_map_deinit(&replay.blocks);
+        play(ledger, &ledger->calls[i]);
+    int_map_deinit(&ledger->latest);
 }
 
 void ledger_deinit(struct ledger *ledger)

@@ -78,6 +78,7 @@ struct ledger {
     size_t text_count, text_capacity;
     /* The members below are set by ledger_finish(). */
     const struct places *places;
+    struct int_map latest;       /* space, process and address → latest block there; empty at the end */
     struct ledger_block *blocks; /* sorted by start */
     size_t block_count, block_capacity;
     struct ledger_free *frees; /* invalid frees, sorted by time */
