@@ -49,9 +49,11 @@ static void add_bytes(struct text *text, unsigned field, const char *bytes, size
     text_add_bytes(text, bytes, len);
 }
 
-static void add_message(struct text *text, unsigned field, const struct text *message)
+/* Adds the message and clears it. */
+static void add_message(struct text *text, unsigned field, struct text *message)
 {
     add_bytes(text, field, message->len ? message->data : "", message->len);
+    text_clear(message);
 }
 
 /* Texts of frames are equal if their addresses are. */
@@ -72,9 +74,6 @@ static void add_frames(struct encoder *encoder, const struct flame_tree *tree)
     for (size_t i = 0; i < tree->frame_count; i++) {
         const struct flame_frame *frame = &tree->frames[i];
         uint64_t name = string_of(encoder, *frame->name ? frame->name : *frame->file ? frame->file : "?");
-        text_clear(&function);
-        text_clear(&location);
-        text_clear(&line);
         add_number(&function, FUNCTION_ID, i + 1);
         add_number(&function, FUNCTION_NAME, name);
         add_number(&function, FUNCTION_SYSTEM_NAME, name);
@@ -100,9 +99,6 @@ static void add_samples(struct encoder *encoder, const struct flame_tree *tree)
         uint64_t value = tree->nodes[at].self[FLAME_NEW];
         if (!value)
             continue;
-        text_clear(&sample);
-        text_clear(&locations);
-        text_clear(&values);
         for (uint32_t up = at; up; up = tree->nodes[up].parent)
             add_varint(&locations, tree->nodes[up].frame + 1ull);
         add_varint(&values, value);
