@@ -1,5 +1,6 @@
 #include "analysis/show/host_clocks.h"
 
+#include "analysis/ranks/ranks.h"
 #include "analysis/show/step_ranks.h"
 #include "cli/util/int_map.h"
 #include "cli/util/sort.h"
@@ -7,7 +8,6 @@
 #include "model/semconv.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* The end of a collective on one host. */
 struct end {
@@ -48,15 +48,11 @@ static uint32_t host_index(struct clocks *clocks, uint32_t name)
     return i;
 }
 
-/* No rank can leave these before the last one has come. */
+/* Whether no rank can leave the collective before the last one has come. */
 static bool needs_all(const struct trace *trace, const struct trace_span *span)
 {
-    static const char *const operations[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"};
     const char *operation = trace_span_attr(trace, span, SEMCONV_COLLECTIVE_OPERATION);
-    for (size_t i = 0; operation && i < sizeof operations / sizeof *operations; i++)
-        if (strcmp(operation, operations[i]) == 0)
-            return true;
-    return false;
+    return operation && ranks_operations[ranks_operation_of(operation)].all_need_all;
 }
 
 static int by_instance(const void *a, const void *b)
