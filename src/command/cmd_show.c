@@ -1,6 +1,6 @@
 #include "command/table/command_table.h"
 
-#include "analysis/show/host_clocks.h"
+#include "analysis/stat/clock_offsets.h"
 #include "analysis/show/span_lines.h"
 #include "cli/args/options.h"
 #include "analysis/show/perfetto.h"
@@ -86,26 +86,12 @@ static int show_trace(const struct show *show, struct trace *trace)
     return EXIT_OK;
 }
 
-/* Standard error has the result, since the picture does not show it. */
 static void align_clocks(struct trace *trace)
 {
-    struct host_clocks clocks = host_clocks_align(trace);
-    char largest[TEXT_NUMBER_BYTES];
-    text_duration(largest, clocks.largest_ns, text_locale_is_utf8());
-    if (clocks.aligned)
-        fprintf(
-            stderr,
-            "cuspan show: the clocks of %zu host%s are aligned with that of the first rank, by up to %s\n",
-            clocks.aligned, clocks.aligned == 1 ? "" : "s", largest);
-    if (clocks.unknown)
-        fprintf(stderr,
-                "cuspan show: the clocks of %zu host%s are not aligned, because no collective joins them "
-                "with the "
-                "others\n",
-                clocks.unknown, clocks.unknown == 1 ? "" : "s");
-    if (!clocks.aligned && !clocks.unknown)
-        fputs("cuspan show: --align-clocks has no effect, because the trace is not a step on several hosts\n",
-              stderr);
+    struct clock_offsets *offsets = clock_offsets_of_trace(trace);
+    clock_offsets_apply(offsets, trace);
+    clock_offsets_tell(offsets, "show");
+    clock_offsets_destroy(offsets);
 }
 
 static int read_and_show(const struct show *show)

@@ -204,19 +204,6 @@ static enum status take_segment(void *context, struct trace *segment, struct err
     return STATUS_OK;
 }
 
-static void say_clocks(const struct clock_offsets *offsets)
-{
-    size_t known = clock_offsets_known(offsets), unknown = clock_offsets_unknown(offsets);
-    if (unknown)
-        fprintf(
-            stderr,
-            "cuspan stat: the clocks of %zu hosts are not aligned, because they share too few collectives "
-            "with the first host\n",
-            unknown);
-    if (!known && !unknown)
-        fputs("cuspan stat: no clocks to align: there is one host, or there are no collectives\n", stderr);
-}
-
 /* The first directory that has a line wins. */
 static void add_source(const struct command_line *line, struct stat_report *report)
 {
@@ -338,7 +325,7 @@ static int read_and_print(struct command_line *line)
     enum status status = trace_read(&input, &trace, take_segment, &reading, &facts, &err);
     int result = status == STATUS_OK ? print(line, reading.stream, &facts) : complain(&err);
     if (reading.offsets)
-        say_clocks(reading.offsets);
+        clock_offsets_tell(reading.offsets, "stat");
     stat_stream_destroy(reading.stream);
     clock_offsets_destroy(reading.offsets);
     trace_deinit(&trace);
@@ -360,7 +347,7 @@ static int write_sqlite(const struct command_line *line)
         return complain(&err);
     enum status status = sqlite_write(line->sqlite, &input, offsets ? align : NULL, offsets, &facts, &err);
     if (offsets && status == STATUS_OK)
-        say_clocks(offsets);
+        clock_offsets_tell(offsets, "stat");
     clock_offsets_destroy(offsets);
     if (status != STATUS_OK)
         return complain(&err);

@@ -2,9 +2,12 @@
 
 #include "analysis/stat/tables/rank_job.h"
 #include "analysis/stat/sections.h"
+#include "cli/util/text.h"
 #include "cli/util/xalloc.h"
 #include "model/semconv.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +20,8 @@ struct offset {
 struct clock_offsets {
     struct offset *list; /* known offsets; the first host is the reference */
     size_t count, unknown;
-    uint32_t *of; /* by resource of the segments: index in `list`, or `count` */
+    double largest_ns; /* absolute */
+    uint32_t *of;      /* by resource of the segments: index in `list`, or `count` */
     size_t of_count, of_capacity;
 };
 
@@ -29,7 +33,6 @@ struct reading {
 static enum status take(void *context, struct trace *segment, struct error *err)
 {
     struct reading *reading = context;
-    (void)err;
     stat_learn(&reading->stat, segment);
     stat_take(&reading->stat, segment);
     for (size_t i = 0; i < segment->span_count; i++)
@@ -48,11 +51,30 @@ static struct clock_offsets *offsets_of(struct rank_job *job)
     for (size_t i = 0; i < report.clock_count; i++) {
         const struct ranks_clock_row *row = &report.clocks[i];
         offsets->unknown += !row->is_known;
-        if (row->is_known)
-            offsets->list[offsets->count++] =
-                (struct offset){xstrdup(row->host), row->origin_ns, row->offset_ns, row->drift};
+        if (!row->is_known)
+            continue;
+        offsets->list[offsets->count++] =
+            (struct offset){xstrdup(row->host), row->origin_ns, row->offset_ns, row->drift};
+        offsets->largest_ns = fmax(offsets->largest_ns, fabs(row->offset_ns));
     }
     ranks_report_deinit(&report);
+    return offsets;
+}
+
+static struct reading *begin_reading(void)
+{
+    struct reading *reading = xcalloc(1, sizeof *reading);
+    stat_init(&reading->stat);
+    return reading;
+}
+
+/* Returns the offsets if `status` is OK. */
+static struct clock_offsets *end_reading(struct reading *reading, enum status status)
+{
+    struct clock_offsets *offsets = status == STATUS_OK ? offsets_of(&reading->job) : NULL;
+    rank_job_deinit(&reading->job);
+    stat_deinit(&reading->stat);
+    free(reading);
     return offsets;
 }
 
@@ -60,28 +82,41 @@ enum status clock_offsets_read(const struct trace_input *input, struct clock_off
                                struct error *err)
 {
     struct trace_input all = *input;
-    struct reading *reading = xcalloc(1, sizeof *reading);
+    struct reading *reading = begin_reading();
     struct trace trace;
     struct trace_facts facts;
     all.wanted = stat_wanted;
-    stat_init(&reading->stat);
     enum status status = trace_read(&all, &trace, take, reading, &facts, err);
-    *offsets = status == STATUS_OK ? offsets_of(&reading->job) : NULL;
-    rank_job_deinit(&reading->job);
-    stat_deinit(&reading->stat);
+    *offsets = end_reading(reading, status);
     trace_deinit(&trace);
-    free(reading);
     return status;
 }
 
-size_t clock_offsets_known(const struct clock_offsets *offsets)
+struct clock_offsets *clock_offsets_of_trace(struct trace *trace)
 {
-    return offsets->count ? offsets->count - 1 : 0;
+    struct reading *reading = begin_reading();
+    enum status status = take(reading, trace, NULL);
+    return end_reading(reading, status);
 }
 
-size_t clock_offsets_unknown(const struct clock_offsets *offsets)
+void clock_offsets_tell(const struct clock_offsets *offsets, const char *command)
 {
-    return offsets->unknown;
+    size_t known = offsets->count > 1 ? offsets->count - 1 : 0;
+    char largest[TEXT_NUMBER_BYTES];
+    text_duration(largest, (uint64_t)offsets->largest_ns, text_locale_is_utf8());
+    if (known)
+        fprintf(stderr,
+                "cuspan %s: the clocks of %zu host%s are aligned with that of the first host, by up to %s\n",
+                command, known, known == 1 ? "" : "s", largest);
+    if (offsets->unknown)
+        fprintf(stderr,
+                "cuspan %s: the clocks of %zu host%s are not aligned, because they share too few collectives "
+                "with "
+                "the others\n",
+                command, offsets->unknown, offsets->unknown == 1 ? "" : "s");
+    if (!known && !offsets->unknown)
+        fprintf(stderr, "cuspan %s: no clocks to align: there is one host, or there are no collectives\n",
+                command);
 }
 
 /* Learns the hosts of new resources. Resources keep their numbers in all segments. */

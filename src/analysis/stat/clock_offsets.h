@@ -11,10 +11,11 @@ struct clock_offsets;
  * are 0. The caller destroys the result. Errors: those of trace_read(). */
 enum status clock_offsets_read(const struct trace_input *input, struct clock_offsets **offsets,
                                struct error *err) MUST_CHECK;
-/* Return the number of hosts whose clocks are known, apart from the first one, and of hosts whose clocks are
- * not. */
-size_t clock_offsets_known(const struct clock_offsets *offsets);
-size_t clock_offsets_unknown(const struct clock_offsets *offsets);
+/* The same from the spans of one trace, which must have all attributes. */
+struct clock_offsets *clock_offsets_of_trace(struct trace *trace);
+/* Writes to standard error how many clocks are aligned, and which cannot be. `command`: for example "stat".
+ */
+void clock_offsets_tell(const struct clock_offsets *offsets, const char *command);
 /* Corrects the times of all spans and events of a segment or trace, and sorts and links it again. Earlier
  * links and indices of spans are then invalid. */
 void clock_offsets_apply(struct clock_offsets *offsets, struct trace *segment);

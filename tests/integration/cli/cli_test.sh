@@ -251,7 +251,7 @@ says "one rank" "$out" "*337 spans *rank 1 *"
 expect "no such rank" 1 "$cuspan" show --rank 7 "$late"
 says "no such rank" "$err" "cuspan show: the trace * has no rank 7; choose another one, or another trace with --trace"
 expect "clocks of one host" 0 "$cuspan" show --align-clocks "$late"
-says "clocks of one host" "$err" "*--align-clocks has no effect, because the trace is not a step on several hosts"
+says "clocks of one host" "$err" "*no clocks to align: there is one host, or there are no collectives"
 expect "a removed option" 2 "$cuspan" show --max-spans 100 large.jsonl
 expect "a false recording" 1 "$cuspan" show <(printf '\x89CUSPAN\n\x01\x00')
 [[ -z $(ls "$TMPDIR") ]] || fail "show leaves files behind: $(ls "$TMPDIR")"
