@@ -158,8 +158,10 @@ static bool add_code(struct timeline *timeline, uint32_t correlation_id, const s
         return true;
     if (!stack) {
         struct code_record *copy = copy_of(code, code->head.bytes);
-        if (!copy || !tsearch(copy, &timeline->stacks, compare_stacks))
+        if (!copy || !tsearch(copy, &timeline->stacks, compare_stacks)) {
+            free(copy);
             return false;
+        }
         copy->flags &= ~(uint32_t)CODE_IS_OF_NODES; /* calls may have the same stack */
         stack = copy;
     }
@@ -475,8 +477,10 @@ static bool make_step_thread(struct timeline *timeline)
     if (timeline->step_count == 0)
         return true;
     struct item *items = malloc(timeline->step_count * sizeof *items);
-    if (!items || !grow((void **)&timeline->threads, timeline->thread_count, sizeof *timeline->threads))
+    if (!items || !grow((void **)&timeline->threads, timeline->thread_count, sizeof *timeline->threads)) {
+        free(items);
         return false;
+    }
     for (size_t i = 0; i < timeline->step_count; i++) {
         const struct step_boundary *step = &timeline->steps[i];
         items[i] =
@@ -622,5 +626,42 @@ enum status timeline_load(const char *path, uint32_t shuffle, struct timeline *t
         status = error_set(err, STATUS_NO_MEMORY, "%s: cannot allocate memory for the replay", path);
     if (status == STATUS_OK)
         measure(timeline);
+    else
+        timeline_deinit(timeline);
     return status;
+}
+
+static void thread_deinit(struct timeline_thread *thread)
+{
+    for (size_t i = 0; i < thread->call_count; i++)
+        free(thread->calls[i]);
+    for (size_t i = 0; i < thread->other_count; i++)
+        free(thread->others[i]);
+    free(thread->calls);
+    free(thread->others);
+    free(thread->items);
+}
+
+void timeline_deinit(struct timeline *timeline)
+{
+    for (size_t t = 0; t < timeline->thread_count; t++)
+        thread_deinit(&timeline->threads[t]);
+    for (size_t i = 0; i < timeline->activity_count; i++)
+        free(timeline->activities[i].record);
+    for (size_t i = 0; i < timeline->counts.count; i++)
+        free((void *)(uintptr_t)timeline->counts.entries[i].record);
+    for (size_t i = 0; i < timeline->info_count; i++) {
+        free(timeline->infos[i].key);
+        free(timeline->infos[i].value);
+    }
+    free(timeline->infos);
+    free(timeline->steps);
+    free(timeline->counts.entries);
+    free(timeline->codes.entries);
+    tdestroy(timeline->stacks, free);
+    free(timeline->threads);
+    free(timeline->activities);
+    free(timeline->contexts);
+    recording_close(timeline->recording);
+    memset(timeline, 0, sizeof *timeline);
 }

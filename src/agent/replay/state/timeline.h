@@ -45,9 +45,9 @@ struct timeline_thread {
 };
 
 struct timeline_activity {
-    struct activity_record *record;
-    uint64_t order_ns; /* when it was complete and its call had started */
-    uint64_t index;    /* due after all lower ones */
+    struct activity_record *record; /* owned */
+    uint64_t order_ns;              /* when it was complete and its call had started */
+    uint64_t index;                 /* due after all lower ones */
 };
 
 /* Further records of calls, by correlation ID. */
@@ -60,7 +60,7 @@ struct timeline_of_calls {
 };
 
 struct timeline_info {
-    char *key, *value;
+    char *key, *value; /* owned */
 };
 
 struct timeline_context {
@@ -71,7 +71,7 @@ struct timeline_context {
 };
 
 struct timeline {
-    struct timeline_of_calls counts;      /* struct gpu_counters_record */
+    struct timeline_of_calls counts;      /* struct gpu_counters_record, owned */
     char counters[GPU_COUNTERS_MAX][128]; /* the names of their values */
     size_t counter_count;
     struct timeline_thread *threads;
@@ -81,7 +81,7 @@ struct timeline {
     struct step_boundary *steps;
     size_t step_count;
     struct timeline_of_calls codes; /* struct code_record with frames, of `stacks` */
-    void *stacks;                   /* struct code_record by ID, each once (tsearch) */
+    void *stacks;                   /* struct code_record by ID, each once, owned (tsearch) */
     struct timeline_info *infos;
     size_t info_count;
     struct timeline_activity *activities;
@@ -96,10 +96,10 @@ struct timeline {
     struct recording *recording; /* owns the names */
 };
 
-/* Keeps the timeline for the rest of the process, also an incomplete one after a failure. `shuffle`: size of
- * the windows in which activity records are shuffled; 0: none. */
+/* `shuffle`: size of the windows in which activity records are shuffled; 0: none. */
 enum status timeline_load(const char *path, uint32_t shuffle, struct timeline *timeline,
                           struct error *err) MUST_CHECK;
+void timeline_deinit(struct timeline *timeline);
 
 /* The record for this call, or NULL. */
 const void *timeline_of_call(const struct timeline_of_calls *list, uint32_t correlation_id);
