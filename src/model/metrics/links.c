@@ -132,29 +132,32 @@ static enum status describe_ends(const struct device_links *links, struct resour
     return resource_set_strings(resource, SEMCONV_CUDA_DEVICE_NVLINK_ENDS, list);
 }
 
+static enum status describe_nvlinks(const struct device_links *links, struct resource *resource)
+{
+    enum status status = resource_set_int(resource, SEMCONV_CUDA_DEVICE_NVLINK_LINKS, links->nvlink_count);
+    if (status == STATUS_OK && links->nvlink_version)
+        status = resource_set_int(resource, SEMCONV_CUDA_DEVICE_NVLINK_VERSION, links->nvlink_version);
+    if (status == STATUS_OK && links->nvlink_bytes_per_s)
+        status = resource_set_int(resource, SEMCONV_CUDA_DEVICE_NVLINK_BANDWIDTH,
+                                  (int64_t)(links->nvlink_bytes_per_s * links->nvlink_count));
+    if (status == STATUS_OK && links->nvlink_count)
+        status = describe_ends(links, resource);
+    return status;
+}
+
 enum status links_describe(const struct device_links *links, struct resource *resource)
 {
     uint64_t pcie = links_pcie_bytes_per_s(links->pcie_generation, links->pcie_width);
-    uint64_t nvlinks = links->nvlink_bytes_per_s * links->nvlink_count;
-    const struct {
-        const char *key;
-        bool is_known;
-        uint64_t value;
-    } facts[] = {
-        {SEMCONV_CUDA_DEVICE_PCIE_GENERATION, pcie, links->pcie_generation},
-        {SEMCONV_CUDA_DEVICE_PCIE_WIDTH, pcie, links->pcie_width},
-        {SEMCONV_CUDA_DEVICE_PCIE_BANDWIDTH, pcie, pcie},
-        {SEMCONV_CUDA_DEVICE_NVLINK_LINKS, links->has_nvlinks, links->nvlink_count},
-        {SEMCONV_CUDA_DEVICE_NVLINK_VERSION, links->has_nvlinks && links->nvlink_version,
-         links->nvlink_version},
-        {SEMCONV_CUDA_DEVICE_NVLINK_BANDWIDTH, links->has_nvlinks && links->nvlink_bytes_per_s, nvlinks}};
     enum status status = STATUS_OK;
     if (*links->address)
         status = resource_set_string(resource, SEMCONV_CUDA_DEVICE_PCI_ADDRESS, links->address);
-    for (size_t i = 0; i < sizeof facts / sizeof *facts && status == STATUS_OK; i++)
-        if (facts[i].is_known)
-            status = resource_set_int(resource, facts[i].key, (int64_t)facts[i].value);
-    if (status == STATUS_OK && links->has_nvlinks && links->nvlink_count)
-        status = describe_ends(links, resource);
+    if (status == STATUS_OK && pcie)
+        status = resource_set_int(resource, SEMCONV_CUDA_DEVICE_PCIE_GENERATION, links->pcie_generation);
+    if (status == STATUS_OK && pcie)
+        status = resource_set_int(resource, SEMCONV_CUDA_DEVICE_PCIE_WIDTH, links->pcie_width);
+    if (status == STATUS_OK && pcie)
+        status = resource_set_int(resource, SEMCONV_CUDA_DEVICE_PCIE_BANDWIDTH, (int64_t)pcie);
+    if (status == STATUS_OK && links->has_nvlinks)
+        status = describe_nvlinks(links, resource);
     return status;
 }
