@@ -4,7 +4,6 @@
 
 static bool say(const struct agent *agent, const cJSON *answer, uint32_t timeout_ms)
 {
-    (void)timeout_ms;
     if (agents_say_failure(agent, answer, "flush"))
         return false;
     printf("%s: everything captured was delivered\n", agents_title(agent));

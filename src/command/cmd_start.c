@@ -6,7 +6,6 @@
 
 static bool say(const struct agent *agent, const cJSON *answer, uint32_t timeout_ms)
 {
-    (void)timeout_ms;
     if (agents_say_failure(agent, answer, "start"))
         return false;
     bool is_new = strcmp(agents_text(answer, "answer"), "done") == 0;

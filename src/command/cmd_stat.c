@@ -197,7 +197,6 @@ struct reading {
 static enum status take_segment(void *context, struct trace *segment, struct error *err)
 {
     struct reading *reading = context;
-    (void)err;
     if (reading->offsets)
         clock_offsets_apply(reading->offsets, segment);
     stat_stream_take(reading->stream, segment);

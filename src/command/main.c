@@ -51,10 +51,7 @@ static void occupy_standard_descriptors(void)
 
 /* A file beyond the limit (ulimit -f) is an error, which the command reports. A program that it starts does
  * not inherit a handler. */
-static void go_on(int number)
-{
-    (void)number;
-}
+static void go_on(int number) {}
 
 int main(int argc, char **argv)
 {

@@ -465,14 +465,12 @@ static void find_open_call(struct host_thread *thread, void *found)
  * no longer writes these members. */
 static void forget_open_call(struct host_thread *thread, void *context)
 {
-    (void)context;
     atomic_store_explicit(&thread->runtime_correlation, 0, memory_order_relaxed);
     atomic_store_explicit(&thread->is_in_driver_call, false, memory_order_relaxed);
 }
 
 static void count_open_calls(struct host_thread *thread, void *context)
 {
-    (void)context;
     counter_add(COUNTER_lost_in_flight, thread_calls(thread));
 }
 

@@ -111,7 +111,6 @@ static void mark_incomplete(struct correlate *c, struct account *account)
 static bool leave_early(void *context, const void *entry, uint64_t ended_ns)
 {
     const struct lingering *lingering = entry;
-    (void)ended_ns;
     struct making_way *way = context;
     if (way->count == MAKE_WAY_MAX)
         return false;

@@ -233,7 +233,6 @@ static void put_table(struct writer *w, uint8_t tag, body_fn *body, const struct
 
 static void put_dictionary(struct writer *w, const struct source *from, uint32_t unused)
 {
-    (void)unused;
     const struct profile *profile = from->profile;
     put_table(w, DICTIONARY_MAPPING, put_mapping, from, profile->mapping_count);
     put_table(w, DICTIONARY_LOCATION, put_location, from, profile->location_count);
@@ -251,7 +250,6 @@ static void put_dictionary(struct writer *w, const struct source *from, uint32_t
 
 static void put_value_type(struct writer *w, const struct source *from, uint32_t unused)
 {
-    (void)unused;
     put_number(w, VALUE_TYPE_TYPE, own(from, TEXT_TYPES + (enum own_string)from->kind));
     put_number(w, VALUE_TYPE_UNIT, own(from, TEXT_NANOSECONDS));
 }
@@ -278,7 +276,6 @@ static void put_time(struct writer *w, uint8_t tag, uint64_t ns)
 /* Each work is in it, so the period is 1 ns. */
 static void put_profile(struct writer *w, const struct source *from, uint32_t unused)
 {
-    (void)unused;
     const struct profile *profile = from->profile;
     put_message(w, PROFILE_SAMPLE_TYPE, put_value_type, from, 0);
     for (uint32_t i = 1; i < profile->sample_count; i++)
@@ -293,7 +290,6 @@ static void put_profile(struct writer *w, const struct source *from, uint32_t un
 
 static void put_scope_profiles(struct writer *w, const struct source *from, uint32_t unused)
 {
-    (void)unused;
     struct source of_kind = *from;
     put_bytes(w, from->encoder->scope, from->encoder->scope_bytes);
     for (of_kind.kind = 0; of_kind.kind < PROFILE_KINDS; of_kind.kind++)
@@ -303,7 +299,6 @@ static void put_scope_profiles(struct writer *w, const struct source *from, uint
 
 static void put_resource_profiles(struct writer *w, const struct source *from, uint32_t unused)
 {
-    (void)unused;
     put_bytes(w, from->encoder->resource, from->encoder->resource_bytes);
     put_message(w, RESOURCE_PROFILES_SCOPE_PROFILES, put_scope_profiles, from, 0);
 }

@@ -60,7 +60,6 @@ static struct tool_buffer take_empty(cupti_request_fn *request)
 void share_request(uint8_t **buffer, size_t *size, size_t *max_records,
                    struct cupti_buffer_request_info *info)
 {
-    (void)info;
     cupti_request_fn *request = atomic_load(&tool.request);
     struct tool_buffer again = take_empty(request);
     *buffer = again.data;
@@ -140,7 +139,6 @@ static void hold_or_give(struct tool_buffer now)
 
 void share_complete(uint8_t *buffer, size_t size, size_t valid, struct cupti_buffer_complete_info *info)
 {
-    (void)info;
     struct tool_buffer now = {.data = buffer,
                               .size = size,
                               .valid = valid,

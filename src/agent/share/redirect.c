@@ -204,7 +204,6 @@ static bool is_known(ElfW(Addr) base)
 int share_redirect(struct dl_phdr_info *info, size_t size, void *cupti)
 {
     struct module module = {.info = info};
-    (void)size;
     find_segments(&module);
     if (!module.dynamic)
         return 0;

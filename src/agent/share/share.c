@@ -154,7 +154,6 @@ enum share_way share_touch(void)
 
 void share_depart(const enum share_way *unused)
 {
-    (void)unused;
     atomic_store_explicit(&tool.last_call_ns, clock_ns(CLOCK_MONOTONIC), memory_order_relaxed);
     atomic_fetch_sub(&tool.calls, 1);
 }
@@ -190,7 +189,6 @@ enum share_way share_arrive(void)
 
 static void on_callback(void *unused, uint32_t domain, uint32_t cbid, const void *data)
 {
-    (void)unused;
     cupti_callback_fn *callback = atomic_load_explicit(&tool.callback, memory_order_acquire);
     if (callback)
         callback(atomic_load_explicit(&tool.userdata, memory_order_relaxed), domain, cbid, data);

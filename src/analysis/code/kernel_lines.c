@@ -154,7 +154,6 @@ static bool read_file(struct kernel_lines *lines, int fd)
 
 static void take_file(void *context, int fd, const char *name)
 {
-    (void)name;
     read_file(context, fd);
 }
 

@@ -254,7 +254,6 @@ static enum status read_key(const struct reader *reader, const struct item *item
 
 static const char *get_variable(const char *name, void *context)
 {
-    (void)context;
     return getenv(name);
 }
 

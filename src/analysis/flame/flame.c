@@ -76,7 +76,6 @@ static void take_work(struct reader *reader, const struct trace_span *span)
 static enum status take_segment(void *context, struct trace *segment, struct error *err)
 {
     struct reader *reader = context;
-    (void)err;
     stat_learn(&reader->stat, segment);
     for (size_t i = 0; i < segment->span_count; i++) {
         const struct trace_span *span = &segment->spans[i];

@@ -333,7 +333,6 @@ static void note_delays(struct ranks *ranks, struct ranks_report *report, const 
                         struct standing_work *work)
 {
     struct threshold threshold;
-    (void)report;
     for (size_t at = 0; standing_next(team, &at, work);) {
         (void)standing_compare(work->peers, work->peer_count, &threshold, work->scratch);
         for (size_t i = 0; i < work->peer_count; i++)

@@ -4,11 +4,6 @@
 enum status sqlite_write(const char *path, const struct trace_input *input, sqlite_adjust_fn *adjust,
                          void *context, struct trace_facts *facts, struct error *err)
 {
-    (void)path;
-    (void)input;
-    (void)adjust;
-    (void)context;
-    (void)facts;
     return error_set(err, STATUS_UNSUPPORTED,
                      "--sqlite: this cuspan was built without SQLite: install libsqlite3-dev and rebuild");
 }

@@ -557,9 +557,6 @@ static void start_again(struct reader *reader, uint32_t chosen)
 
 static enum status take_nothing(void *context, struct trace *segment, struct error *err)
 {
-    (void)context;
-    (void)segment;
-    (void)err;
     return STATUS_OK;
 }
 

@@ -86,7 +86,6 @@ struct walk_step {
 static int take_next(struct dl_phdr_info *info, size_t size, void *context)
 {
     struct walk_step *step = context;
-    (void)size;
     if (step->index++ < step->walk->next)
         return 0;
     step->is_found = true;
@@ -107,7 +106,6 @@ bool loader_next(struct loader_walk *walk)
 
 static int read_loads(struct dl_phdr_info *info, size_t size, void *loads)
 {
-    (void)size;
     *(unsigned long long *)loads = info->dlpi_adds;
     return 1;
 }

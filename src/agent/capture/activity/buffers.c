@@ -84,7 +84,6 @@ void buffers_request(uint8_t **buffer, size_t *size, size_t *max_records)
 void buffers_request_v2(uint8_t **buffer, size_t *size, size_t *max_records,
                         struct cupti_buffer_request_info *info)
 {
-    (void)info;
     buffers_request(buffer, size, max_records);
 }
 
@@ -135,7 +134,6 @@ void buffers_complete(cuda_context_handle context, uint32_t stream, uint8_t *dat
 
 void buffers_complete_v2(uint8_t *data, size_t size, size_t valid, struct cupti_buffer_complete_info *info)
 {
-    (void)size;
     if (info && info->ppRecordLayouts && buffers_on_layouts)
         buffers_on_layouts(info->ppRecordLayouts, info->numRecordLayouts);
     finish(data, valid);

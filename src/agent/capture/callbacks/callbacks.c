@@ -691,7 +691,6 @@ RARE static void handle_asleep(uint8_t mode, uint32_t domain, uint32_t cbid, con
 __attribute__((noinline)) void callbacks_handle(void *userdata, uint32_t domain, uint32_t cbid,
                                                 const void *data)
 {
-    (void)userdata;
     uint8_t mode = atomic_load_explicit(&mode_now, memory_order_relaxed);
     if (UNLIKELY(mode == MODE_OFF || thread_is_ours))
         return;

@@ -117,7 +117,6 @@ static void *measure_on_another_thread(void *argument)
  * library that was looked up. */
 static int find_block(struct dl_phdr_info *info, size_t size, void *variable)
 {
-    (void)size;
     size_t bytes = 0;
     for (unsigned i = 0; i < info->dlpi_phnum; i++)
         if (info->dlpi_phdr[i].p_type == PT_TLS)

@@ -131,7 +131,6 @@ void steps_set_nonce(uint64_t nonce)
 static void note_communicator(uint64_t communicator, uint32_t ranks, uint32_t rank)
 {
     const struct step_rules *rules = atomic_load_explicit(&rules_now, memory_order_acquire);
-    (void)rank;
     if (ranks > 1 && rules->world_size == ranks)
         steps_set_nonce(communicator);
 }

@@ -128,7 +128,6 @@ static int visit_loaded_library(struct dl_phdr_info *info, size_t size, void *co
 {
     struct cupti_search *search = context;
     const char *path = info->dlpi_name, *name = strrchr(path, '/');
-    (void)size;
     if (!name || name == path)
         return 0;
     size_t folder_length = (size_t)(name - path);

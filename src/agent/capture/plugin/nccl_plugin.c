@@ -86,7 +86,6 @@ static uint8_t start_of(void **handle, const struct nccl_event_head *head)
 
 static int start_v1(void *context, void **handle, void *descriptor)
 {
-    (void)context;
     uint8_t type = start_of(handle, descriptor);
     const struct nccl_coll_v1 *coll = descriptor;
     const struct nccl_p2p_v1 *p2p = descriptor;
@@ -204,7 +203,6 @@ static int init_v5(void **context, uint64_t id, int *mask, const char *name, int
 
 static int stop(void *handle)
 {
-    (void)handle;
     return 0;
 }
 

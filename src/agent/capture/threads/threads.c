@@ -214,7 +214,6 @@ void threads_wake(void)
 static void refresh_name(struct host_thread *thread, void *context)
 {
     char path[64], name[THREAD_NAME_BYTES] = "";
-    (void)context;
     snprintf(path, sizeof path, "/proc/self/task/%llu/comm", (unsigned long long)thread->info.tid);
     if (files_read_small(path, name, sizeof name) <= 0)
         return; /* the thread has exited, or its ID comes from a recording */

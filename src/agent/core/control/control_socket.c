@@ -146,7 +146,6 @@ static void serve(int number)
 
 static void *run(void *unused)
 {
-    (void)unused;
     thread_is_ours = true;
     prctl(PR_SET_NAME, "cuspan/control");
     cpu_time_start(OWN_CONTROL);

@@ -34,7 +34,6 @@ static void write_head(struct json_writer *json, const struct agent_view *view)
 /* Process and state. Does not wait. */
 static void on_describe(FILE *to, const char *argument)
 {
-    (void)argument;
     struct json_writer json = JSON_WRITER(to);
     struct agent_view view;
     agent_get_view(&view);
@@ -77,7 +76,6 @@ static void write_memory(struct json_writer *json, const struct settings *settin
  * at most; "exact" says whether it answered. */
 static void on_status(FILE *to, const char *argument)
 {
-    (void)argument;
     static struct pipeline_snapshot snapshot; /* only the control thread calls this */
     struct json_writer json = JSON_WRITER(to);
     struct agent_view view;
@@ -131,14 +129,12 @@ static void answer(FILE *to, enum agent_answer given, const char *failure, const
 static void on_start(FILE *to, const char *argument)
 {
     enum agent_answer given = agent_start();
-    (void)argument;
     bool is_back = given != AGENT_ALREADY || (given = agent_resume()) != AGENT_FAILED;
     answer(to, given, is_back ? NULL : "another tool uses CUPTI", NULL);
 }
 
 static void on_release(FILE *to, const char *argument)
 {
-    (void)argument;
     answer(to, agent_release(), "it does not use CUPTI, or CUPTI does not respond", NULL);
 }
 

@@ -120,7 +120,6 @@ static void write_steps(struct json_writer *json, const struct step_view *steps)
 
 void live_stats_write_json(FILE *to, const char *argument)
 {
-    (void)argument;
     static struct live_stats_view view; /* only the control thread calls this */
     struct json_writer json = JSON_WRITER(to);
     uint64_t cpu_ns = 0;

@@ -475,7 +475,6 @@ enum agent_answer agent_resume(void)
 
 static void *run_on_own_thread(void *unused)
 {
-    (void)unused;
     thread_is_ours = true;
     prctl(PR_SET_NAME, "cuspan/start");
     cpu_time_start(OWN_CONTROL);

@@ -80,7 +80,6 @@ static void wait_for_finish(void)
 
 static void handle(int number, siginfo_t *info, void *context)
 {
-    (void)context;
     int saved_errno = errno;
     uint64_t never = 0;
     bool is_host = getpid() == signals.process;

@@ -305,7 +305,6 @@ const struct code_record *native_code_name(const struct code_record *code)
 
 static int note_large(struct dl_phdr_info *info, size_t size, void *context)
 {
-    (void)context;
     bool counts = size >= offsetof(struct dl_phdr_info, dlpi_adds) + sizeof info->dlpi_adds;
     if (counts && info->dlpi_adds == prepared.loaded)
         return 1;

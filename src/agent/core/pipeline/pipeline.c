@@ -284,7 +284,6 @@ static uint64_t pass_given_up(void)
 
 static void *run(void *unused)
 {
-    (void)unused;
     thread_is_ours = true;
     prctl(PR_SET_NAME, "cuspan/pipeline");
     cpu_time_start(OWN_PIPELINE);

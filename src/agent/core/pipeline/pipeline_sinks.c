@@ -68,20 +68,17 @@ static bool on_code(void *context, const struct code_record *code)
 
 static void on_name(void *context, const struct thread_info *thread, const struct name_record *name)
 {
-    (void)thread;
     correlate_name(context, name);
 }
 
 static void on_gpu_counters(void *context, const struct thread_info *thread,
                             const struct gpu_counters_record *counters)
 {
-    (void)thread;
     correlate_gpu_counters(context, counters);
 }
 
 static void on_session(void *context, const uint8_t trace_id[16], const uint8_t span_id[8], uint8_t flags)
 {
-    (void)context;
     context_set_session(trace_id, span_id, flags);
     sleep_control_set_session(flags & TRACE_FLAG_SAMPLED);
 }
@@ -112,7 +109,6 @@ void pipeline_set_device_resources(void)
 
 static void on_device(void *context, uint16_t index, const struct resource *device)
 {
-    (void)context;
     unsigned number = index - RESOURCE_DEVICE(0);
     if (!devices[number])
         devices[number] = calloc(1, sizeof *devices[number]);

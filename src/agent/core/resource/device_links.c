@@ -69,7 +69,6 @@ static bool may_have_c2c(const struct resource *device)
     const struct resource_attr *major = resource_find(device, SEMCONV_CUDA_DEVICE_COMPUTE_CAPABILITY_MAJOR);
     return !major || major->integer >= GRACE_CAPABILITY;
 #else
-    (void)device;
     return false;
 #endif
 }

@@ -16,7 +16,6 @@
 
 static const char *read_variable(const char *name, void *context)
 {
-    (void)context;
     return variables_get(name);
 }
 

@@ -139,7 +139,6 @@ static int on_module(struct dl_phdr_info *info, size_t size, void *argument)
     struct module *module = argument;
     uint64_t base = info->dlpi_addr;
     bool is_inside = false;
-    (void)size;
     for (int i = 0; i < info->dlpi_phnum; i++)
         is_inside |= info->dlpi_phdr[i].p_type == PT_LOAD &&
                      module->address - base - info->dlpi_phdr[i].p_vaddr < info->dlpi_phdr[i].p_memsz;

@@ -51,7 +51,6 @@ bool curl_sockets_are_ours(const struct curl_sockets *sockets)
 static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
 {
     struct curl_sockets *sockets = context;
-    (void)purpose;
     if (curl_sockets_are_ours(sockets))
         for (size_t i = 0; i < CURL_SOCKETS_MAX; i++) /* libcurl closed some without calling close_socket */
             if (is_lost(&sockets->open[i]))

@@ -109,14 +109,12 @@ DIR *__wrap_opendir(const char *path)
  * sets meanwhile. We do not need it: agent threads block all signals. A shared libcurl is not affected. */
 int __wrap_sigaction(int number, const struct sigaction *action, struct sigaction *before)
 {
-    (void)action;
     return __real_sigaction(number, NULL, before);
 }
 
 __sighandler_t __wrap_signal(int number, __sighandler_t handler)
 {
     struct sigaction now;
-    (void)handler;
     return __real_sigaction(number, NULL, &now) == 0 ? now.sa_handler : SIG_ERR;
 }
 /* NOLINTEND(bugprone-reserved-identifier) */

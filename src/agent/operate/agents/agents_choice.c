@@ -6,7 +6,6 @@
 int agents_take_operand(void *context, struct options *options, int option)
 {
     struct agents_choice *choice = context;
-    (void)option;
     if (choice->which)
         return options_complain(options, "name only one PID or program, not also %s", options->value);
     choice->which = options->value;

@@ -131,7 +131,6 @@ static void describe_destination(const struct cdi_file *file)
 static void describe_other(void *context, const struct cdi_other *other)
 {
     const char *path = other->path;
-    (void)context;
     if (other->is_ours && !other->is_beside)
         report("note",
                "%s is another file of cuspan; " CDI_DIRECTORY_TRANSIENT " has precedence over " CDI_DIRECTORY,

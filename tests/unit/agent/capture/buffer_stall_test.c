@@ -8,7 +8,6 @@
 static void test_quiet_while_buffers_come(void **state)
 {
     struct buffer_stall buffer_stall = {0};
-    (void)state;
     for (uint64_t i = 1; i < 100; i++)
         assert_false(buffer_stall_check(&buffer_stall, i, i, (uint32_t)i * MANY, ROOM));
 }
@@ -16,7 +15,6 @@ static void test_quiet_while_buffers_come(void **state)
 static void test_said_once_when_they_stop(void **state)
 {
     struct buffer_stall buffer_stall = {0};
-    (void)state;
     assert_false(buffer_stall_check(&buffer_stall, 1, 0, 0, ROOM));
     assert_false(buffer_stall_check(&buffer_stall, 1, 4, MANY, ROOM)); /* too few flushes */
     assert_false(buffer_stall_check(&buffer_stall, 1, 5, MANY - 1, ROOM));
@@ -29,7 +27,6 @@ static void test_said_once_when_they_stop(void **state)
 static void test_what_is_done_meanwhile_does_not_count(void **state)
 {
     struct buffer_stall buffer_stall = {0};
-    (void)state;
     assert_false(buffer_stall_check(&buffer_stall, 1, 0, 10 * MANY, ROOM));
     assert_false(buffer_stall_check(&buffer_stall, 1, 50, 10 * MANY + ROOM, ROOM));
     assert_false(buffer_stall_check(&buffer_stall, 1, 60, MANY, ROOM)); /* abandoned calls no longer wait */

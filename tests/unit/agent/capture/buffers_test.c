@@ -15,7 +15,6 @@
 
 static int setup_all(void **state)
 {
-    (void)state;
     return buffers_init(BYTES, COUNT, 0) != STATUS_OK;
 }
 
@@ -45,7 +44,6 @@ static void return_next(const uint8_t *expected, uint32_t valid)
 
 static void test_all_are_ready_and_zero(void **state)
 {
-    (void)state;
     static const uint8_t zeros[BYTES];
     uint8_t *lent[COUNT];
     counters_reset();
@@ -74,7 +72,6 @@ static void test_all_are_ready_and_zero(void **state)
 
 static void test_finished_buffers_come_oldest_first(void **state)
 {
-    (void)state;
     uint8_t *a = request(), *b = request(), *c = request();
     complete(b, 10);
     complete(c, 20);
@@ -87,7 +84,6 @@ static void test_finished_buffers_come_oldest_first(void **state)
 
 static void test_a_buffer_goes_back_as_zeros(void **state)
 {
-    (void)state;
     static const uint8_t zeros[BYTES];
     uint8_t *data = request();
     memset(data, 0xff, 1000);
@@ -101,7 +97,6 @@ static void test_a_buffer_goes_back_as_zeros(void **state)
 
 static void test_what_cupti_says_is_not_believed_blindly(void **state)
 {
-    (void)state;
     static uint8_t foreign[64];
     uint8_t *data = request(), *unlent = data + BYTES;
     complete(foreign, 64);
@@ -126,7 +121,6 @@ static void see_layouts(struct cupti_record_layout *const *layouts, size_t count
 
 static void test_layouts_come_with_the_buffer(void **state)
 {
-    (void)state;
     struct cupti_record_layout kind1, *layouts[2] = {NULL, &kind1};
     struct cupti_buffer_complete_info info = {
         .structSize = sizeof info, .ppRecordLayouts = layouts, .numRecordLayouts = 2};
@@ -196,7 +190,6 @@ static uint64_t take_some(void)
 
 static void test_threads_request_and_complete_while_one_takes(void **state)
 {
-    (void)state;
     pthread_t threads[PRODUCERS];
     uint64_t taken = 0;
     atomic_store(&producers_left, PRODUCERS);
@@ -236,7 +229,6 @@ static void *complete_many(void *argument)
  * that takes buffers. */
 static void test_no_buffer_falls_between_the_last_look_and_the_end(void **state)
 {
-    (void)state;
     static uint8_t *lent[COUNT];
     uint64_t taken = 0;
     pthread_t thread;
@@ -256,7 +248,6 @@ static void test_no_buffer_falls_between_the_last_look_and_the_end(void **state)
 /* Must be last: NULL is unsafe afterwards, and memory is allocated again. */
 static void test_an_old_cupti_gets_a_buffer_that_nobody_reads(void **state)
 {
-    (void)state;
     uint8_t *data;
     size_t size, records;
     assert_int_equal(buffers_init(BYTES, 1, 200), STATUS_OK);
@@ -276,7 +267,6 @@ static void test_an_old_cupti_gets_a_buffer_that_nobody_reads(void **state)
 
 static void test_no_memory(void **state)
 {
-    (void)state;
     assert_int_equal(buffers_init(UINT32_MAX, UINT32_MAX, 0), STATUS_NO_MEMORY);
 }
 

@@ -25,7 +25,6 @@ static uint64_t ticks_of_a_call(void)
 
 static int setup(void **state)
 {
-    (void)state;
     memset(&thread, 0, sizeof thread);
     thread.time.random = 12345;
     thread.calls_until_turn = 1;
@@ -69,7 +68,6 @@ static int compare(const void *a, const void *b)
 
 static void test_nothing_is_known_at_first(void **state)
 {
-    (void)state;
     struct callback_time_sum sum = callback_time_get();
     assert_int_equal(sum.timed_calls, 0);
     assert_int_equal(sum.call_ns, 0);
@@ -77,7 +75,6 @@ static void test_nothing_is_known_at_first(void **state)
 
 static void test_short_programs_have_a_figure(void **state)
 {
-    (void)state;
     for (int i = 0; i < 20; i++)
         call(TICKS);
     assert_in_range(callback_time_get().timed_calls, 1, 10);
@@ -85,7 +82,6 @@ static void test_short_programs_have_a_figure(void **state)
 
 static void test_one_in_about_a_thousand_is_timed(void **state)
 {
-    (void)state;
     for (int i = 0; i < CALLS; i++)
         call(TICKS);
     assert_in_range(callback_time_get().timed_calls, CALLS / 1024 * 9 / 10, CALLS / 1024 * 11 / 10);
@@ -94,7 +90,6 @@ static void test_one_in_about_a_thousand_is_timed(void **state)
 /* Both callbacks of a call count. */
 static void test_time_of_a_call(void **state)
 {
-    (void)state;
     for (int i = 0; i < 100000; i++)
         call(TICKS);
     double want = ns_of(2 * TICKS);
@@ -105,7 +100,6 @@ static void test_time_of_a_call(void **state)
 /* Every eighth call takes nine times as long, like the last one of a program's loop. */
 static void test_loops_do_not_bias_it(void **state)
 {
-    (void)state;
     for (int i = 0; i < CALLS; i++)
         call(i % 8 == 7 ? 9 * TICKS / 4 : TICKS / 4);
     double want = ns_of(2 * TICKS / 4 * 2);
@@ -115,7 +109,6 @@ static void test_loops_do_not_bias_it(void **state)
 
 static void test_interrupted_calls_are_left_out(void **state)
 {
-    (void)state;
     for (int i = 0; i < 100000; i++)
         call(TICKS);
     struct callback_time_sum before = callback_time_get();
@@ -129,7 +122,6 @@ static void test_interrupted_calls_are_left_out(void **state)
 /* Readings alone leave only their jitter. */
 static void test_the_readings_are_taken_off(void **state)
 {
-    (void)state;
     uint64_t reading = callback_time_of_reading();
     if (!is_under_qemu()) /* which takes longer, or less than one tick */
         assert_true(reading > 0 && ns_of((double)reading) < 1000);
@@ -167,7 +159,6 @@ static void wait_for_loads(void)
  * include part of its latency. */
 static void test_what_came_before_is_not_timed(void **state)
 {
-    (void)state;
     if (is_under_qemu())
         skip();
     static struct line {

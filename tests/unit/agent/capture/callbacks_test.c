@@ -138,7 +138,6 @@ static uint64_t integer(const struct call_record *record, const struct call *cal
 
 static int setup(void **state)
 {
-    (void)state;
     while (next())
         release();
     counters_reset();
@@ -160,13 +159,11 @@ static int setup(void **state)
 
 static int setup_all(void **state)
 {
-    (void)state;
     return threads_init(RING_BYTES, TOTAL_BYTES) != STATUS_OK;
 }
 
 static void test_a_call_becomes_a_record(void **state)
 {
-    (void)state;
     struct call call;
     find(&call, CALL_RUNTIME, "cudaLaunchKernel", 77);
     SET(&call, "cuda.arg.function", uint64_t, 0x7f1234567890);
@@ -204,7 +201,6 @@ static void test_a_call_becomes_a_record(void **state)
 
 static void test_small_integers_keep_their_sign(void **state)
 {
-    (void)state;
     struct call call;
     find(&call, CALL_RUNTIME, "cudaMemset", 1);
     SET(&call, "cuda.arg.value", int32_t, -2);
@@ -217,7 +213,6 @@ static void test_small_integers_keep_their_sign(void **state)
 
 static void test_out_parameters_are_read_at_exit(void **state)
 {
-    (void)state;
     struct call call;
     uint64_t pointer = 0;
     find(&call, CALL_RUNTIME, "cudaMalloc", 2);
@@ -232,7 +227,6 @@ static void test_out_parameters_are_read_at_exit(void **state)
 
 static void test_a_failed_call_has_no_out_parameters(void **state)
 {
-    (void)state;
     struct call call;
     find(&call, CALL_RUNTIME, "cudaMalloc", 2);
     SET(&call, "cuda.arg.ptr", uint64_t *, (uint64_t *)8); /* an invalid pointer, which must not be read */
@@ -247,7 +241,6 @@ static void test_a_failed_call_has_no_out_parameters(void **state)
 
 static void test_null_pointers_are_absent(void **state)
 {
-    (void)state;
     struct call call;
     find(&call, CALL_RUNTIME, "cudaMalloc", 2);
     SET(&call, "cuda.arg.bytes", uint64_t, 5);
@@ -266,7 +259,6 @@ static void test_null_pointers_are_absent(void **state)
 
 static void test_members_behind_a_pointer(void **state)
 {
-    (void)state;
     struct call call;
     _Alignas(8) uint8_t config[64] = {0};
     find(&call, CALL_RUNTIME, "cudaLaunchKernelExC", 4);
@@ -284,7 +276,6 @@ static void test_members_behind_a_pointer(void **state)
 
 static void test_a_float_becomes_a_double(void **state)
 {
-    (void)state;
     struct call call;
     float milliseconds = 0.25f;
     double real;
@@ -321,7 +312,6 @@ static void expect_text(const char *text, size_t length)
 
 static void test_strings_are_copied_and_cut(void **state)
 {
-    (void)state;
     char text[CALL_STRING_BYTES * 2];
     expect_text("", 0);
     expect_text("k", 1);
@@ -337,7 +327,6 @@ static void test_strings_are_copied_and_cut(void **state)
 
 static void test_parameters_can_be_left_out(void **state)
 {
-    (void)state;
     struct call call;
     assert_int_equal(callbacks_init(false), STATUS_OK);
     find(&call, CALL_RUNTIME, "cudaLaunchKernel", 7);
@@ -359,7 +348,6 @@ static void test_parameters_can_be_left_out(void **state)
 /* Every known call, with parameters of zeros and of pointers to zeros, stays within its space. */
 static void test_every_call_fits_its_room(void **state)
 {
-    (void)state;
     static uint8_t params[8192], zeros[8192];
     for (size_t i = 0; i < sizeof params; i += 8)
         memcpy(params + i, &(void *){zeros}, 8);
@@ -391,7 +379,6 @@ static void test_every_call_fits_its_room(void **state)
 
 static void test_an_exit_without_enter_is_no_call(void **state)
 {
-    (void)state;
     struct call call;
     find(&call, CALL_RUNTIME, "cudaMalloc", 8);
     leave(&call);
@@ -403,7 +390,6 @@ static void test_an_exit_without_enter_is_no_call(void **state)
 
 static void test_a_clock_set_back_loses_no_call(void **state)
 {
-    (void)state;
     struct call call;
     find(&call, CALL_RUNTIME, "cudaStreamSynchronize", 9);
     enter(&call);
@@ -415,7 +401,6 @@ static void test_a_clock_set_back_loses_no_call(void **state)
 
 static void test_nothing_while_off(void **state)
 {
-    (void)state;
     struct call call;
     find(&call, CALL_RUNTIME, "cudaMalloc", 10);
     atomic_store(&mode_now, MODE_OFF);
@@ -436,7 +421,6 @@ static void test_nothing_while_off(void **state)
 
 static void test_errno_stays(void **state)
 {
-    (void)state;
     struct call call;
     find(&call, CALL_RUNTIME, "cudaMalloc", 11);
     errno = EDOM;
@@ -447,7 +431,6 @@ static void test_errno_stays(void **state)
 
 static void test_a_driver_call_inside_a_runtime_call_is_no_call(void **state)
 {
-    (void)state;
     struct call outer, inner;
     find(&outer, CALL_RUNTIME, "cudaLaunchKernel", 12);
     find(&inner, CALL_DRIVER, "cuLaunchKernel", 12);
@@ -467,7 +450,6 @@ static void test_a_driver_call_inside_a_runtime_call_is_no_call(void **state)
 /* Lets the end of the process count the threads that are still inside a call. */
 static void test_a_call_that_is_open_is_known(void **state)
 {
-    (void)state;
     struct call outer, inner, own;
     find(&outer, CALL_RUNTIME, "cudaDeviceSynchronize", 31);
     find(&inner, CALL_DRIVER, "cuCtxSynchronize", 31);
@@ -489,7 +471,6 @@ static void test_a_call_that_is_open_is_known(void **state)
 /* A stop waits for the calls in progress, and ignores records that are made after it. */
 static void test_a_call_is_open_until_its_record_is_made(void **state)
 {
-    (void)state;
     struct call runtime, driver;
     find(&runtime, CALL_RUNTIME, "cudaDeviceSynchronize", 31);
     find(&driver, CALL_DRIVER, "cuStreamSynchronize", 32);
@@ -508,7 +489,6 @@ static void test_a_call_is_open_until_its_record_is_made(void **state)
 /* A runtime call excluded by name must not reappear as the driver calls nested in it. */
 static void test_a_call_that_is_left_out_hides_what_is_inside(void **state)
 {
-    (void)state;
     struct call outer, inner;
     find(&outer, CALL_RUNTIME, "cudaEventRecord", 21);
     find(&inner, CALL_DRIVER, "cuEventRecord", 21);
@@ -527,7 +507,6 @@ static void test_a_call_that_is_left_out_hides_what_is_inside(void **state)
 
 static void test_a_driver_call_of_another_id_is_a_call(void **state)
 {
-    (void)state;
     struct call outer, inner;
     find(&outer, CALL_RUNTIME, "cudaLaunchKernel", 13);
     find(&inner, CALL_DRIVER, "cuLaunchKernel", 14);
@@ -543,7 +522,6 @@ static void test_a_driver_call_of_another_id_is_a_call(void **state)
 /* A stale value in CUPTI's 64 bits must not give the runtime's nested call a span. */
 static void test_a_nested_call_clears_what_stood_there(void **state)
 {
-    (void)state;
     struct call outer, inner;
     find(&outer, CALL_RUNTIME, "cudaMalloc", 15);
     find(&inner, CALL_DRIVER, "cuModuleLoad", 15);
@@ -578,7 +556,6 @@ static unsigned take_announced(void)
 
 static void test_each_call_that_makes_a_graph_is_announced(void **state)
 {
-    (void)state;
     callbacks_on_graph = count_announced;
     make(CALL_RUNTIME, "cudaMalloc");
     make(CALL_RUNTIME, "cudaGraphLaunch");
@@ -601,7 +578,6 @@ static void see_no_record(void)
 
 static void test_a_graph_is_announced_before_cuda_makes_it(void **state)
 {
-    (void)state;
     struct call call;
     callbacks_on_graph = see_no_record;
     find(&call, CALL_RUNTIME, "cudaStreamBeginCapture", 16);
@@ -614,7 +590,6 @@ static void test_a_graph_is_announced_before_cuda_makes_it(void **state)
 /* So records are also enabled if these calls have no spans. */
 static void test_a_graph_is_announced_by_a_call_without_a_span(void **state)
 {
-    (void)state;
     struct call call;
     callbacks_on_graph = count_announced;
     find(&call, CALL_DRIVER, "cuGraphCreate", 16);
@@ -642,7 +617,6 @@ static void wake_up(void)
 
 static void test_asleep_only_graphs_are_captured(void **state)
 {
-    (void)state;
     fall_asleep();
     make(CALL_RUNTIME, "cudaLaunchKernel");
     make(CALL_DRIVER, "cuLaunchKernel");
@@ -660,7 +634,6 @@ static void test_asleep_only_graphs_are_captured(void **state)
 
 static void test_a_call_across_an_edge_of_sleep_has_no_record(void **state)
 {
-    (void)state;
     struct call awake, asleep;
     find(&awake, CALL_RUNTIME, "cudaMalloc", 10);
     find(&asleep, CALL_RUNTIME, "cudaFree", 11);
@@ -681,7 +654,6 @@ static void test_a_call_across_an_edge_of_sleep_has_no_record(void **state)
 
 static void test_a_call_that_is_under_way_has_its_end(void **state)
 {
-    (void)state;
     struct call early, late, inner;
     find(&early, CALL_RUNTIME, "cudaMalloc", 10);
     find(&inner, CALL_DRIVER, "cuMemAlloc", 10);
@@ -707,7 +679,6 @@ static void test_a_call_that_is_under_way_has_its_end(void **state)
 
 static void test_a_call_that_ended_in_sleep_is_not_under_way(void **state)
 {
-    (void)state;
     struct call call, next_one;
     find(&call, CALL_RUNTIME, "cudaMalloc", 10);
     find(&next_one, CALL_RUNTIME, "cudaFree", 11);
@@ -734,7 +705,6 @@ static void test_a_call_that_ended_in_sleep_is_not_under_way(void **state)
 
 static void test_off_is_not_woken(void **state)
 {
-    (void)state;
     atomic_store(&mode_now, MODE_OFF);
     mode_wake(0);
     mode_sleep();
@@ -751,7 +721,6 @@ static void note_bound(bool begins)
 
 static void test_the_cuda_profiler_bounds_the_tracing(void **state)
 {
-    (void)state;
     struct call start, stop, other;
     find(&start, CALL_RUNTIME, "cudaProfilerStart", 1);
     find(&stop, CALL_DRIVER, "cuProfilerStop", 2);
@@ -781,7 +750,6 @@ static void test_the_cuda_profiler_bounds_the_tracing(void **state)
 
 static void test_modules_and_contexts(void **state)
 {
-    (void)state;
     struct cupti_module_data module = {.moduleId = 5, .cubinSize = 1ull << 33};
     struct cupti_resource_data data = {.context = (cuda_context_handle)0x1000, .resourceDescriptor = &module};
     callbacks_handle(NULL, CUPTI_DOMAIN_RESOURCE, CUPTI_RESOURCE_MODULE_LOADED, &data);
@@ -858,7 +826,6 @@ static void expect_exec(uint64_t exec, uint32_t nodes)
 
 static void test_an_executable_graph_has_as_many_nodes_as_were_cloned(void **state)
 {
-    (void)state;
     struct call call;
     cloned(1, 2); /* in another call: the program clones a graph */
     find(&call, CALL_RUNTIME, "cudaGraphInstantiate", 20);
@@ -877,7 +844,6 @@ static void test_an_executable_graph_has_as_many_nodes_as_were_cloned(void **sta
 
 static void test_nodes_come_in_runs_before_their_call(void **state)
 {
-    (void)state;
     struct call call;
     graph_nodes_id_source = node_id;
     find(&call, CALL_RUNTIME, "cudaGraphInstantiate", 21);
@@ -905,7 +871,6 @@ static void test_nodes_come_in_runs_before_their_call(void **state)
 /* Consecutive nodes of two calls are two runs, and nodes created between calls belong to neither. */
 static void test_a_run_ends_with_its_call(void **state)
 {
-    (void)state;
     struct call call;
     graph_nodes_id_source = node_id;
     for (uint32_t i = 0; i < 2; i++) {
@@ -975,7 +940,6 @@ static void expect_code_of_nodes(uint64_t id)
 
 static void test_nodes_have_the_code_of_the_call_that_makes_them(void **state)
 {
-    (void)state;
     struct call call;
     take_code_of_nodes();
     for (uint32_t i = 0; i < 2; i++) { /* from the same place */
@@ -998,7 +962,6 @@ static void test_nodes_have_the_code_of_the_call_that_makes_them(void **state)
 /* Their calls have no callbacks, so the code may change from node to node. */
 static void test_each_node_outside_a_call_has_its_code(void **state)
 {
-    (void)state;
     take_code_of_nodes();
     created_at(1, PLACE);
     created_at(2, OTHER_PLACE);
@@ -1017,7 +980,6 @@ static void test_each_node_outside_a_call_has_its_code(void **state)
 
 static void test_a_call_with_the_number_of_an_earlier_one(void **state)
 {
-    (void)state;
     struct call call;
     take_code_of_nodes();
     for (uint32_t i = 0; i < 2; i++) {
@@ -1034,7 +996,6 @@ static void test_a_call_with_the_number_of_an_earlier_one(void **state)
 /* Its end is not seen, so nodes of other calls may follow. */
 static void test_a_call_across_an_edge_of_sleep_has_no_code_for_all(void **state)
 {
-    (void)state;
     struct call call;
     take_code_of_nodes();
     find(&call, CALL_RUNTIME, "cudaLaunchKernel", 30);
@@ -1057,7 +1018,6 @@ static void test_a_call_across_an_edge_of_sleep_has_no_code_for_all(void **state
 
 static void test_code_without_room_in_the_ring_is_unknown(void **state)
 {
-    (void)state;
     struct call call;
     take_code_of_nodes();
     find(&call, CALL_RUNTIME, "cudaLaunchKernel", 30);
@@ -1081,7 +1041,6 @@ static void test_code_without_room_in_the_ring_is_unknown(void **state)
 
 static void test_a_full_ring_leaves_nodes_out_and_loses_nothing(void **state)
 {
-    (void)state;
     graph_nodes_id_source = node_id;
     for (uintptr_t i = 1; i < RING_BYTES / sizeof(struct resource_record) + 10; i++)
         created(2 * i); /* never consecutive */
@@ -1096,7 +1055,6 @@ static void test_a_full_ring_leaves_nodes_out_and_loses_nothing(void **state)
 
 static void test_a_fatal_error_switches_off_and_keeps_its_text(void **state)
 {
-    (void)state;
     char text[1000];
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = 0;
@@ -1115,7 +1073,6 @@ static void test_a_fatal_error_switches_off_and_keeps_its_text(void **state)
 
 static void test_a_full_ring_is_counted(void **state)
 {
-    (void)state;
     struct call call;
     uint64_t taken = 0;
     find(&call, CALL_RUNTIME, "cudaStreamSynchronize", 17);
@@ -1146,7 +1103,6 @@ static const struct code_record *large_stack(void)
 
 static void test_an_allocation_comes_with_its_stack(void **state)
 {
-    (void)state;
     struct call call;
     assert_int_equal(launch_stacks_start(&allocation_stacks, NULL), STATUS_OK);
     find(&call, CALL_RUNTIME, "cudaMalloc", 19);
@@ -1181,7 +1137,6 @@ static void test_an_allocation_comes_with_its_stack(void **state)
 
 static void test_without_room_for_its_stack_a_call_goes_alone(void **state)
 {
-    (void)state;
     struct call allocation, small;
     find(&allocation, CALL_RUNTIME, "cudaMalloc", 19);
     find(&small, CALL_RUNTIME, "cudaStreamSynchronize", 17);
@@ -1249,7 +1204,6 @@ static void test_names_are_taken_at_the_first_launch(void **state)
     launch_names_start(known_names);
     static char one[] = "_Z3onei", other[] = "_Z5otheri";
     struct call call;
-    (void)state;
     find(&call, CALL_DRIVER, "cuLaunchCooperativeKernel", 30);
     callbacks_add_flags(CALL_DRIVER, call.cbid, PLAN_TAKES_NAME);
     callbacks_add_flags(CALL_DRIVER, call.cbid, PLAN_TAKES_NAME); /* once more changes nothing */
@@ -1277,7 +1231,6 @@ static void test_names_of_excluded_launches_are_taken(void **state)
 {
     static char symbol[] = "_Z3onei";
     struct call call;
-    (void)state;
     find(&call, CALL_DRIVER, "cuLaunchCooperativeKernel_ptsz", 40);
     callbacks_add_flags(CALL_DRIVER, call.cbid, PLAN_TAKES_NAME | PLAN_NO_SPAN);
     call.data.symbolName = symbol;
@@ -1294,7 +1247,6 @@ static void test_a_name_that_finds_the_ring_full_is_taken_later(void **state)
 {
     static char symbol[2000];
     struct call call, small;
-    (void)state;
     memset(symbol, 'k', sizeof symbol - 1);
     find(&call, CALL_DRIVER, "cuLaunchCooperativeKernel", 50);
     find(&small, CALL_RUNTIME, "cudaStreamSynchronize", 17);
@@ -1363,7 +1315,6 @@ static void test_timed_calls_are_captured_like_others(void **state)
     } cases[] = {{0, 3},
                  {1000, 1}}; /* a launch takes at least 2.5 us, so the estimate never exceeds the whole */
     const uint32_t count = 20000;
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         uint64_t whole_ns = make_timed_calls(count, cases[i].call_ns);
         struct callback_time_sum sum = callback_time_get();
@@ -1417,7 +1368,6 @@ static void forget(struct host_thread *thread, void *unused)
 
 static void test_calls_without_a_ring_are_counted_once(void **state)
 {
-    (void)state;
     pthread_t holders[64], late;
     unsigned count = 0;
     struct call call;
@@ -1497,7 +1447,6 @@ static void drain(struct host_thread *thread, void *context)
 
 static void test_threads_call_while_one_drains(void **state)
 {
-    (void)state;
     pthread_t threads[THREADS];
     struct tally tally = {0};
     threads_visit(drain, &tally); /* left by previous tests */
@@ -1519,7 +1468,6 @@ static void test_threads_call_while_one_drains(void **state)
 /* Must be last: nothing is captured afterwards. */
 static void test_calls_that_are_open_at_the_end_are_counted(void **state)
 {
-    (void)state;
     struct call call;
     find(&call, CALL_RUNTIME, "cudaDeviceSynchronize", 41);
     enter(&call);

@@ -83,7 +83,6 @@ static int setup_all(void **state)
     static struct cupti_record_layout layout = {
         .structSize = sizeof layout, .pEntries = &field, .numFields = 1, .recordSize = 8};
     struct cupti_record_layout *by_kind[ACTIVITY_KINDS_MAX] = {NULL};
-    (void)state;
     by_kind[ACTIVITY_KERNEL] = &layout;
     decode_learn_layouts(by_kind, ACTIVITY_KINDS_MAX);
     return buffers_init(BUFFER_BYTES, 4, 0) != STATUS_OK || threads_init(64 * 1024, 256 * 1024) != STATUS_OK;
@@ -91,7 +90,6 @@ static int setup_all(void **state)
 
 static int setup(void **state)
 {
-    (void)state;
     event_count = 0;
     return 0;
 }
@@ -120,7 +118,6 @@ static void write_call(void)
 /* Work without a call belongs to the step of its time, so the step must be known. */
 static void test_steps_come_before_work_without_any_thread(void **state)
 {
-    (void)state;
     finish_buffer();
     steps_begin(1, STEP_TRAIN, STEP_BY_API);
     capture_pump(&sink);
@@ -129,7 +126,6 @@ static void test_steps_come_before_work_without_any_thread(void **state)
 
 static void test_steps_come_before_calls_and_work(void **state)
 {
-    (void)state;
     finish_buffer();
     steps_begin(2, STEP_TRAIN, STEP_BY_API);
     write_call();
@@ -140,7 +136,6 @@ static void test_steps_come_before_calls_and_work(void **state)
 /* The last ring's head has been read when the step begins. */
 static void test_a_step_that_begins_while_the_last_ring_is_drained(void **state)
 {
-    (void)state;
     finish_buffer();
     write_call();
     step_inside_call = 3;
@@ -167,7 +162,6 @@ static void *call_on_another_thread(void *unused)
 /* Later records of its thread wait, others do not. */
 static void test_code_that_the_sink_takes_later(void **state)
 {
-    (void)state;
     pthread_t other;
     write_call();
     write_code();

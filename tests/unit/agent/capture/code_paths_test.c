@@ -17,7 +17,6 @@ static void expect(const char *path, const char *shown, bool is_programs)
 
 static void test_relative(void **state)
 {
-    (void)state;
     assert_int_equal(chdir("/usr"), 0);
     code_paths_start(false);
     expect("/usr/work/train.py", "work/train.py", true);
@@ -41,7 +40,6 @@ static void test_relative(void **state)
 
 static void test_text_that_was_executed(void **state)
 {
-    (void)state;
     static const struct {
         const char *path;
         bool is_callers;
@@ -60,7 +58,6 @@ static void test_text_that_was_executed(void **state)
 
 static void test_relative_to_the_root(void **state)
 {
-    (void)state;
     assert_int_equal(chdir("/"), 0);
     code_paths_start(false);
     expect("/app/train.py", "app/train.py", true);
@@ -68,7 +65,6 @@ static void test_relative_to_the_root(void **state)
 
 static void test_full(void **state)
 {
-    (void)state;
     code_paths_start(true);
     expect("/usr/work/train.py", "/usr/work/train.py", true);
     expect("/opt/venv/lib/python3.12/site-packages/torch/nn/functional.py",

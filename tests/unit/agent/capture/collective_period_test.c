@@ -72,7 +72,6 @@ static void expect_steps(uint64_t first, uint64_t length, uint64_t offset)
 /* Gradients in buckets: a step begins with the first one. */
 static void test_buckets(void **state)
 {
-    (void)state;
     start_over();
     feed("zzz", 1); /* the parameters */
     feed("abcd", 400);
@@ -85,7 +84,6 @@ static void test_buckets(void **state)
 
 static void test_one_collective_in_each_step(void **state)
 {
-    (void)state;
     start_over();
     feed("a", PERIOD_PROOF + 200);
     expect_steps(0, 1, 0);
@@ -95,7 +93,6 @@ static void test_one_collective_in_each_step(void **state)
 /* The buckets change after the first step. */
 static void test_rebuilt_buckets(void **state)
 {
-    (void)state;
     start_over();
     feed("zzabcdz", 1);
     feed("efg", 300);
@@ -115,7 +112,6 @@ static void test_a_step_begins_with_the_forward_pass(void **state)
                  {"o", "zabc", 0},      /* buffers, then gradients */
                  {"", "oabcn", 4},      /* a series around the end */
                  {"", "nanbncndnen", 10}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t length = strlen(cases[i].each);
         start_over();
@@ -137,7 +133,6 @@ static void feed_model(unsigned layers)
 /* Equal layers repeat within a step. */
 static void test_layers_are_no_steps(void **state)
 {
-    (void)state;
     for (unsigned layers = 1; layers <= 170; layers += 13) {
         start_over();
         uint64_t length = 3 * layers + 2;
@@ -152,7 +147,6 @@ static void test_layers_are_no_steps(void **state)
 /* A period that ended soon was no step, and the next one needs more proof. */
 static void test_more_layers_than_the_proof(void **state)
 {
-    (void)state;
     start_over();
     unsigned layers = PERIOD_PROOF / 2 + 100;
     for (unsigned i = 0; i < 12; i++)
@@ -168,7 +162,6 @@ static void test_more_layers_than_the_proof(void **state)
 
 static void test_without_a_reduction_there_is_no_step(void **state)
 {
-    (void)state;
     start_over();
     feed("nopq", 2000);
     feed("z", 2000);
@@ -187,7 +180,6 @@ static uint32_t next_random(uint32_t *state)
 static void test_no_period(void **state)
 {
     uint32_t random = 1;
-    (void)state;
     start_over();
     for (unsigned i = 0; i < 100000; i++)
         feed_letter((char)('a' + next_random(&random) % 2));
@@ -204,7 +196,6 @@ static void feed_long(uint32_t length)
 
 static void test_the_longest_period(void **state)
 {
-    (void)state;
     start_over();
     for (unsigned i = 0; i < 30; i++)
         feed_long(PERIOD_MAX);
@@ -217,7 +208,6 @@ static void test_the_longest_period(void **state)
 
 static void test_a_sequence_longer_than_the_memory(void **state)
 {
-    (void)state;
     start_over();
     for (unsigned i = 0; i < 5; i++) { /* windows in which nothing repeats */
         feed_long(PERIOD_MAX + 700);
@@ -230,7 +220,6 @@ static void test_a_sequence_longer_than_the_memory(void **state)
 
 static void test_another_period(void **state)
 {
-    (void)state;
     start_over();
     feed("abc", 2000);
     expect_steps(0, 3, 0);
@@ -246,7 +235,6 @@ static void test_another_period(void **state)
 /* The same number of collectives each time: at first only the sum of two micro-batches is a step. */
 static void test_accumulation(void **state)
 {
-    (void)state;
     start_over();
     feed("nonono"
          "nonaob",
@@ -263,7 +251,6 @@ static void test_accumulation(void **state)
 /* A known period goes on after an evaluation, from its second step on. */
 static void test_evaluation(void **state)
 {
-    (void)state;
     start_over();
     feed("nonaob", 500);
     uint64_t count = step_count;
@@ -282,7 +269,6 @@ static void test_evaluation(void **state)
 /* A few other collectives between two steps do not matter. */
 static void test_others_between_steps(void **state)
 {
-    (void)state;
     start_over();
     feed("abcd", 1000);
     for (unsigned i = 0; i < 10; i++) {
@@ -300,7 +286,6 @@ static void test_others_between_steps(void **state)
 /* Such as a metric: the repetition is certain before the first of them, and is found again. */
 static void test_regular_others(void **state)
 {
-    (void)state;
     start_over();
     for (unsigned i = 0; i < 10; i++) {
         feed("abcdefgh", 258);
@@ -312,7 +297,6 @@ static void test_regular_others(void **state)
 /* Not in one that is not certain, which may be equal layers. */
 static void test_no_others_before_a_period_is_certain(void **state)
 {
-    (void)state;
     start_over();
     feed("abcd", 200);
     assert_true(step_count > 0);
@@ -328,7 +312,6 @@ static void test_no_others_before_a_period_is_certain(void **state)
 /* An interruption within a step. */
 static void test_a_broken_step(void **state)
 {
-    (void)state;
     start_over();
     feed("aabc", 2000);
     uint64_t count = step_count;
@@ -342,7 +325,6 @@ static void test_a_broken_step(void **state)
 
 static void test_bytes_and_operation_tell_collectives_apart(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < 2; i++) {
         start_over();
         for (unsigned n = 0; n < 3000; n++)
@@ -363,7 +345,6 @@ static uint64_t shortest_period(const char *letters, uint64_t length)
 static void test_random_steps(void **state)
 {
     uint32_t random = 3;
-    (void)state;
     for (unsigned round = 0; round < 400; round++) {
         char letters[200] = "";
         uint32_t length = 1 + next_random(&random) % (sizeof letters - 1), start = next_random(&random) % 300;
@@ -388,7 +369,6 @@ static void test_the_same_sequence_has_the_same_steps(void **state)
     static uint64_t at[STEPS_MAX];
     static int64_t numbers[STEPS_MAX];
     uint64_t count = 0;
-    (void)state;
     for (unsigned rank = 0; rank < 2; rank++) {
         uint32_t random = 7;
         start_over();

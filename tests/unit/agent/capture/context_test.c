@@ -64,7 +64,6 @@ static void on_a_thread(void (*body)(void))
 
 static int setup(void **state)
 {
-    (void)state;
     counters_reset();
     atomic_store(&mode_now, MODE_ON);
     return 0;
@@ -621,7 +620,6 @@ ON_A_THREAD(test_a_named_context_s_handle_is_told_once_a_thread)
 
 static int setup_all(void **state)
 {
-    (void)state;
     return callbacks_init(true) != STATUS_OK || threads_init(32 * 1024, 1024 * 1024) != STATUS_OK;
 }
 

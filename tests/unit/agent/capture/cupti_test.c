@@ -19,7 +19,6 @@ static char folder[] = "/tmp/cuspan-cupti-test-XXXXXX";
 static int setup_all(void **state)
 {
     char path[256];
-    (void)state;
     if (!mkdtemp(folder))
         return 1;
     snprintf(path, sizeof path, "%s/cupti", folder);
@@ -34,7 +33,6 @@ static int remove_one(const char *path, const struct stat *about, int type, stru
 
 static int teardown_all(void **state)
 {
-    (void)state;
     return nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -56,14 +54,12 @@ static void expect_error(const char *part)
 
 static void test_a_missing_library(void **state)
 {
-    (void)state;
     assert_int_equal(cupti_load("/nowhere/libcupti.so.13", folder, &cupti, &err), STATUS_NOT_FOUND);
     expect_error("/nowhere/libcupti.so.13");
 }
 
 static void test_a_library_that_is_none(void **state)
 {
-    (void)state;
     assert_int_equal(cupti_load("libc.so.6", folder, &cupti, &err), STATUS_UNSUPPORTED);
     expect_error("libc.so.6 is not CUPTI");
     assert_int_equal(load("failing"), STATUS_UNAVAILABLE);
@@ -73,7 +69,6 @@ static void test_a_library_that_is_none(void **state)
 /* CUPTI 13.2.86 crashes in cuptiGetVersion() without a driver. */
 static void test_cupti_is_not_called_without_a_driver(void **state)
 {
-    (void)state;
     void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (driver) {
         dlclose(driver);
@@ -86,7 +81,6 @@ static void test_cupti_is_not_called_without_a_driver(void **state)
 
 static void test_too_old_a_library(void **state)
 {
-    (void)state;
     assert_int_equal(load("old"), STATUS_UNSUPPORTED);
     expect_error("older than CUDA 12.0");
     expect_error("distribution.cuspan.cupti.library");
@@ -94,14 +88,12 @@ static void test_too_old_a_library(void **state)
 
 static void test_a_library_that_lacks_functions(void **state)
 {
-    (void)state;
     assert_int_equal(load("bare"), STATUS_UNSUPPORTED);
     expect_error("lacks functions");
 }
 
 static void test_a_classic_library(void **state)
 {
-    (void)state;
     assert_int_equal(load("classic"), STATUS_OK);
     assert_int_equal(cupti.version, CUPTI_VERSION_12_9);
     assert_false(cupti.has_subscriber_api);
@@ -115,7 +107,6 @@ static void test_a_classic_library(void **state)
 
 static void test_the_subscriber_api_by_version_and_calls(void **state)
 {
-    (void)state;
     assert_int_equal(load("subscriber"), STATUS_OK);
     assert_true(cupti.has_subscriber_api);
     assert_int_equal(load("early"),
@@ -142,7 +133,6 @@ static void unship(const char *name)
 
 static void test_the_one_that_ships_with_cuspan(void **state)
 {
-    (void)state;
     ship("libcupti.so.13", "subscriber");
     ship("libcupti.so.12", "classic");
     assert_int_equal(cupti_load(NULL, folder, &cupti, &err), STATUS_OK);
@@ -154,7 +144,6 @@ static void test_the_one_that_ships_with_cuspan(void **state)
 
 static void test_a_broken_one_does_not_hide_a_good_one(void **state)
 {
-    (void)state;
     ship("libcupti.so.13", "failing");
     ship("libcupti.so.12", "subscriber"); /* the version counts, not the name */
     assert_int_equal(cupti_load(NULL, folder, &cupti, &err), STATUS_OK);
@@ -170,7 +159,6 @@ static char invocation_name[256];
 /* Nothing of this machine's leads to a CUPTI. */
 static int forget_environment(void **state)
 {
-    (void)state;
     unsetenv("VIRTUAL_ENV");
     unsetenv("CONDA_PREFIX");
     setenv("PATH", "/nowhere", 1);
@@ -222,7 +210,6 @@ static void expect_found(const char *self, const char *path, const char *origin)
 
 static void test_packages_beside_cuspans(void **state)
 {
-    (void)state;
     copy_fake("early", "a/nvidia/cu13/lib/libcupti.so.13");
     copy_fake("classic", "a/nvidia/cuda_cupti/lib/libcupti.so.12");
     expect_found("a/cuspan/native/lib/cuspan", "a/nvidia/cu13/lib/libcupti.so.13",
@@ -239,7 +226,6 @@ static void test_packages_beside_cuspans(void **state)
 
 static void test_the_programs_python_environment(void **state)
 {
-    (void)state;
     copy_fake("classic", "venv/lib/python3.9/site-packages/nvidia/cuda_cupti/lib/libcupti.so.12");
     write_file("venv/bin/python", "", 0);
     assert_int_equal(chmod(below("venv/bin/python"), 0700), 0);
@@ -259,7 +245,6 @@ static void test_the_programs_python_environment(void **state)
 
 static void test_a_conda_environment(void **state)
 {
-    (void)state;
     copy_fake("subscriber", "conda/lib/libcupti.so.13");
     setenv("CONDA_PREFIX", below("conda"), 1);
     expect_found("x", "conda/lib/libcupti.so.13", "a Python package of the program");
@@ -276,7 +261,6 @@ static void *load_library(const char *path)
 /* CuPy and JAX: no CUDA library is loaded yet, but an extension module is. */
 static void test_an_extension_module_of_the_program(void **state)
 {
-    (void)state;
     const char *path = "lib/python3.12/site-packages/nvidia/cu13/lib/libcupti.so.13";
     copy_fake("subscriber", path);
     void *module = load_library("lib/python3.12/site-packages/cupy/_core/core.so");
@@ -288,7 +272,6 @@ static void test_an_extension_module_of_the_program(void **state)
 /* pip install --target: no folder is called site-packages. */
 static void test_a_loaded_library_of_nvidias_packages(void **state)
 {
-    (void)state;
     copy_fake("classic", "target/nvidia/cuda_cupti/lib/libcupti.so.12");
     void *library = load_library("target/nvidia/cublas/lib/libcublas.so.12");
     expect_found("x", "target/nvidia/cuda_cupti/lib/libcupti.so.12", "a Python package of the program");
@@ -300,7 +283,6 @@ static void test_a_loaded_library_of_nvidias_packages(void **state)
 
 static void test_the_interpreters_own_modules(void **state)
 {
-    (void)state;
     const char *path = "base/lib/python3/dist-packages/nvidia/cu13/lib/libcupti.so.13";
     copy_fake("subscriber", path);
     void *module = load_library("base/lib/python3.12/lib-dynload/_ctypes.so");
@@ -310,7 +292,6 @@ static void test_the_interpreters_own_modules(void **state)
 
 static void test_many_candidates(void **state)
 {
-    (void)state;
     struct cupti_search *search = malloc(sizeof *search);
     assert_non_null(search);
     for (int i = 0; i < CUPTI_CANDIDATES_MAX + 8; i++) {
@@ -330,7 +311,6 @@ static void test_many_candidates(void **state)
 
 static void test_one_file_with_two_paths(void **state)
 {
-    (void)state;
     struct cupti_search *search = malloc(sizeof *search);
     assert_non_null(search);
     copy_fake("classic", "two/lib/python3.12/site-packages/nvidia/cu13/lib/libcupti.so.13");
@@ -359,7 +339,6 @@ static void see(void *context, const struct cupti_sight *sight)
 
 static void test_libraries_that_cannot_be_loaded(void **state)
 {
-    (void)state;
     Elf64_Ehdr header = {.e_ident = ELFMAG, .e_machine = EM_MIPS};
     header.e_ident[EI_CLASS] = ELFCLASS64;
     write_file("b/nvidia/cu13/lib/libcupti.so.13", &header, sizeof header);
@@ -383,7 +362,6 @@ static void test_libraries_that_cannot_be_loaded(void **state)
 
 static void test_names_of_versions(void **state)
 {
-    (void)state;
     static const struct {
         uint32_t version;
         const char *text;

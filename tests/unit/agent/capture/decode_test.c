@@ -24,7 +24,6 @@ static void see(void *context, const struct activity_record *record)
 
 static int setup(void **state)
 {
-    (void)state;
     seen_count = 0;
     memset(buffer, 0, sizeof buffer);
     counters_reset();
@@ -99,7 +98,6 @@ static size_t decode(size_t valid)
 
 static void test_packed_kernels(void **state)
 {
-    (void)state;
     struct layout layout;
     layout_begin(&layout, ACTIVITY_KERNEL);
     size_t start = layout_add(&layout, field_with_role(ACTIVITY_KERNEL, ROLE_START), 8);
@@ -154,7 +152,6 @@ static void test_packed_kernels(void **state)
 
 static void test_a_learned_layout_stays(void **state)
 {
-    (void)state;
     struct layout layout;
     layout_begin(&layout, ACTIVITY_MEMSET);
     size_t start = layout_add(&layout, field_with_role(ACTIVITY_MEMSET, ROLE_START), 8);
@@ -173,7 +170,6 @@ static void test_a_learned_layout_stays(void **state)
 
 static void test_arrays_and_reals(void **state)
 {
-    (void)state;
     struct layout layout;
     uint8_t uuid_field = field_named(ACTIVITY_DEVICE, "cuda.device.uuid");
     layout_begin(&layout, ACTIVITY_DEVICE);
@@ -195,7 +191,6 @@ static void expect_malformed(size_t valid, size_t records)
 
 static void test_malformed_buffers_end_where_they_fail(void **state)
 {
-    (void)state;
     struct layout layout;
     layout_begin(&layout, ACTIVITY_MEMCPY);
     size_t start = layout_add(&layout, field_with_role(ACTIVITY_MEMCPY, ROLE_START), 8);
@@ -224,7 +219,6 @@ static void test_malformed_buffers_end_where_they_fail(void **state)
 
 static void test_a_layout_that_makes_no_sense(void **state)
 {
-    (void)state;
     struct layout layout;
     stderr_begin();
     layout_begin(&layout, ACTIVITY_OVERHEAD);
@@ -257,7 +251,6 @@ static void *learn_often(void *unused)
 
 static void test_layouts_may_come_on_many_threads(void **state)
 {
-    (void)state;
     pthread_t threads[4];
     layout_begin(&stream_layout, ACTIVITY_SYNCHRONIZATION);
     size_t start = layout_add(&stream_layout, field_with_role(ACTIVITY_SYNCHRONIZATION, ROLE_START), 8);
@@ -328,7 +321,6 @@ static void expect_classic_kernel(uint32_t version)
 
 static void test_classic_kernels_of_each_version(void **state)
 {
-    (void)state;
     for (uint8_t i = 0; i < layout_version_count; i++)
         expect_classic_kernel(layout_versions[i].first);
     expect_classic_kernel(layout_newest_version + 10000); /* newer than the tables */
@@ -336,7 +328,6 @@ static void test_classic_kernels_of_each_version(void **state)
 
 static void test_a_cut_classic_record_is_counted(void **state)
 {
-    (void)state;
     struct cupti cupti = {.cuptiActivityGetNextRecord = fake_next_record};
     init_classic(CUPTI_VERSION_13_0, ACTIVITY_KERNEL);
     put32(0, ACTIVITY_KERNEL);
@@ -350,7 +341,6 @@ static void test_a_cut_classic_record_is_counted(void **state)
 /* As they were seen on a GPU. CUPTI gives no record after the first one. */
 static void test_classic_records_that_are_not_finished(void **state)
 {
-    (void)state;
     struct cupti cupti = {.cuptiActivityGetNextRecord = fake_next_record};
     const struct activity_layout *layout = init_classic(CUPTI_VERSION_13_5, ACTIVITY_KERNEL);
     for (size_t i = 0; i < 4; i++) {
@@ -391,7 +381,6 @@ static uint32_t real_next_record(uint8_t *data, size_t valid, struct cupti_activ
 
 static void test_a_real_record_that_is_not_finished(void **state)
 {
-    (void)state;
     struct cupti cupti = {.cuptiActivityGetNextRecord = real_next_record};
     uint64_t fields[ACTIVITY_KINDS_MAX];
     memset(fields, 0xff, sizeof fields);
@@ -410,7 +399,6 @@ static void test_a_real_record_that_is_not_finished(void **state)
 
 static void test_layouts_of_unknown_versions(void **state)
 {
-    (void)state;
     assert_null(layout_classic(CUPTI_VERSION_12_0 - 1, ACTIVITY_KERNEL));
     assert_null(layout_classic(CUPTI_VERSION_13_0, ACTIVITY_KINDS_MAX));
     assert_null(layout_classic(CUPTI_VERSION_13_0, 0));

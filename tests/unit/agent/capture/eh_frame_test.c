@@ -124,7 +124,6 @@ static struct unwind_rule rule_of(const uint8_t *program, size_t bytes, size_t a
 
 static void test_a_function_with_a_frame_pointer(void **state)
 {
-    (void)state;
     /* advance 1, cfa offset 16, fp at cfa - 16, advance 3, cfa register fp */
     const uint8_t program[] = {0x41, 0x0e, 16, 0x80 | FP, 2, 0x43, 0x0d, FP, 0x50, 0x0c, SP, 8, 0xc0 | FP};
     struct unwind_rule rule = rule_of(program, sizeof program, 0);
@@ -152,7 +151,6 @@ static void test_a_function_with_a_frame_pointer(void **state)
 
 static void test_other_instructions(void **state)
 {
-    (void)state;
     struct unwind_rule rule;
     /* remember, cfa offset 200 and 300 (two bytes), recall */
     const uint8_t remember[] = {0x0a, 0x0e, 0xc8, 1,    0x41, 0x0e, 0xac, 2,
@@ -191,7 +189,6 @@ static void test_other_instructions(void **state)
 
 static void test_expressions(void **state)
 {
-    (void)state;
     /* The CFA is at fp - 8, and fp is saved at fp + 0: an aligned frame. */
     struct unwind_rule rule = RULE(0, 0x0f, 3, BREG_FP, 0x78, 0x06, 0x10, FP, 2, BREG_FP, 0);
     assert_int_equal(rule.kind, UNWIND_AT_FP);
@@ -228,7 +225,6 @@ static void expect_unsupported(struct unwind_rule rule)
 
 static void test_what_is_not_supported(void **state)
 {
-    (void)state;
     expect_unsupported(RULE(0, 0x0d, 3));                               /* the CFA in another register */
     expect_unsupported(RULE(0, 0x0f, 2, 0x73, 0));                      /* the same in an expression */
     expect_unsupported(RULE(0, 0x0f, 0));                               /* empty */
@@ -249,7 +245,6 @@ static void test_what_is_not_supported(void **state)
 
 static void test_damaged_programs(void **state)
 {
-    (void)state;
     assert_int_equal(RULE(0, 0x0b, 0, 0).kind, UNWIND_DAMAGED); /* recalls what was not remembered */
     assert_int_equal(RULE(0, 0, 0, 0x0e).kind, UNWIND_DAMAGED); /* without its operand */
     assert_int_equal(RULE(0, 0, 0x0f, 9).kind, UNWIND_DAMAGED); /* longer than the entry */
@@ -259,7 +254,6 @@ static void test_damaged_programs(void **state)
 
 static void test_signal_frames_and_augmentations(void **state)
 {
-    (void)state;
     struct made made;
     const uint8_t none[] = {0};
     make(&made, "zRS", none, 1);
@@ -274,7 +268,6 @@ static void test_signal_frames_and_augmentations(void **state)
 
 static void test_addresses_outside_of_functions(void **state)
 {
-    (void)state;
     struct made made;
     const uint8_t none[] = {0};
     make(&made, "zR", none, 1);
@@ -296,7 +289,6 @@ static enum unwind_kind kind_with(size_t at, int64_t value, size_t bytes)
 
 static void test_damaged_headers(void **state)
 {
-    (void)state;
     assert_int_equal(kind_with(0, 2, 1), UNWIND_DAMAGED);        /* version */
     assert_int_equal(kind_with(1, 0x9b, 1), UNWIND_DAMAGED);     /* indirect */
     assert_int_equal(kind_with(2, 0xff, 1), UNWIND_UNSUPPORTED); /* no table */
@@ -362,7 +354,6 @@ static uint64_t next_random(void)
 /* Addresses in the tables are relative, so a copy describes code that is as far from it. */
 static void test_copies_with_damage(void **state)
 {
-    (void)state;
     struct original libc = {0};
     assert_true(dl_iterate_phdr(find_libc, &libc));
     size_t bytes = (size_t)(libc.end - libc.begin), header_at = (size_t)(libc.header - libc.begin);

@@ -49,7 +49,6 @@ static void expect(uint32_t correlation_id, const char *want)
 
 static int begin(void **state)
 {
-    (void)state;
     counters_reset();
     fake_now_ns = 1000 * NS_PER_SECOND;
     atomic_store(&launch_names.unloaded, 0);
@@ -58,14 +57,12 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     kernel_texts_destroy();
     return 0;
 }
 
 static void test_a_launch_has_the_name_of_its_address_at_that_time(void **state)
 {
-    (void)state;
     note(0x100, 1, "one");
     note(0x100, 2, "");
     note(0x200, 3, "other");
@@ -93,7 +90,6 @@ static void test_a_launch_has_the_name_of_its_address_at_that_time(void **state)
 
 static void test_cupti_s_own_kernels_have_the_ids_of_launches(void **state)
 {
-    (void)state;
     note(0x100, 1, "counted");
     assert_string_equal(find(1, "WaitNs", 0, fake_now_ns), "WaitNs");
     expect(1, "counted");
@@ -101,7 +97,6 @@ static void test_cupti_s_own_kernels_have_the_ids_of_launches(void **state)
 
 static void test_ids_wrap_around(void **state)
 {
-    (void)state;
     note(0x100, UINT32_MAX - 1, "one");
     note(0x100, 3, "");
     expect(3, "one");
@@ -117,7 +112,6 @@ static void test_ids_wrap_around(void **state)
 static void test_names_beyond_the_memory_are_unknown_until_it_is_free(void **state)
 {
     char text[300];
-    (void)state;
     kernel_texts_destroy();
     assert_int_equal(kernel_texts_create(0, true), STATUS_OK);
     memset(text, 'k', sizeof text);
@@ -147,7 +141,6 @@ static void test_names_beyond_the_memory_are_unknown_until_it_is_free(void **sta
 /* Without a launch of their own, such as nodes of graphs. */
 static void test_other_texts_are_read_while_they_are_there(void **state)
 {
-    (void)state;
     char *name = mmap(NULL, PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(name != MAP_FAILED);
     name += PAGE_BYTES - 5; /* the next page is not mapped, or is another one */

@@ -83,7 +83,6 @@ void __wrap_native_frames_walk(struct native_stack *stack, enum native_from from
 
 static int setup(void **state)
 {
-    (void)state;
     has_code = true;
     current.record = (struct code_record){.head = {.bytes = 48, .type = RECORD_CODE},
                                           .frame_count = 1,
@@ -114,7 +113,6 @@ static bool describes(struct host_thread *thread, uint64_t id)
 
 static void test_a_thread_describes_a_stack_once(void **state)
 {
-    (void)state;
     assert_true(describes(&threads[0], 1));
     assert_false(describes(&threads[0], 1));
     assert_true(describes(&threads[0], 2));
@@ -125,7 +123,6 @@ static void test_a_thread_describes_a_stack_once(void **state)
 
 static void test_after_all_is_forgotten_it_describes_again(void **state)
 {
-    (void)state;
     assert_true(describes(&threads[0], 10));
     launch_stacks_forget();
     assert_true(describes(&threads[0], 10));
@@ -134,7 +131,6 @@ static void test_after_all_is_forgotten_it_describes_again(void **state)
 
 static void test_after_another_start_it_describes_again(void **state)
 {
-    (void)state;
     assert_true(describes(&threads[0], 20));
     assert_int_equal(launch_stacks_start(&recorded, replay), STATUS_OK);
     assert_true(describes(&threads[0], 20));
@@ -142,7 +138,6 @@ static void test_after_another_start_it_describes_again(void **state)
 
 static void test_of_three_stacks_in_a_set_the_oldest_gives_way(void **state)
 {
-    (void)state;
     for (uint64_t i = 0; i < 3; i++)
         assert_true(describes(&threads[0], 100 + i * SET));
     assert_false(describes(&threads[0], 100 + 2 * SET));
@@ -152,7 +147,6 @@ static void test_of_three_stacks_in_a_set_the_oldest_gives_way(void **state)
 
 static void test_a_call_without_a_recorded_stack_has_none(void **state)
 {
-    (void)state;
     struct launch_stack stack;
     has_code = false;
     assert_false(launch_stacks_take(&threads[0], false, &stack));
@@ -172,7 +166,6 @@ static unsigned native_stacks_of(const struct settings *settings, bool is_asked,
 
 static void test_one_call_in_a_period_is_taken(void **state)
 {
-    (void)state;
     threads[1].serial = 7;
     struct settings settings = {.capture = {.launch_stacks = LAUNCH_STACKS_ALL, .launch_stacks_period = 1}};
     assert_int_equal(native_stacks_of(&settings, false, 100), 100);
@@ -186,7 +179,6 @@ static void test_one_call_in_a_period_is_taken(void **state)
 
 static void test_only_allocations_have_native_stacks(void **state)
 {
-    (void)state;
     struct settings settings = {.capture = {.launch_stacks = LAUNCH_STACKS_PYTHON,
                                             .launch_stacks_period = 1,
                                             .allocation_stacks = true}};
@@ -234,7 +226,6 @@ static struct python_taken take_python(bool is_asked)
 
 static void test_a_native_caller_is_part_of_a_python_stack(void **state)
 {
-    (void)state;
     const uint32_t known = sizeof(struct code_record);
     struct settings settings = {.capture = {.launch_stacks = LAUNCH_STACKS_ALL, .launch_stacks_period = 1}};
     assert_int_equal(launch_stacks_start(&settings, NULL), STATUS_OK);
@@ -264,7 +255,6 @@ static void test_a_native_caller_is_part_of_a_python_stack(void **state)
 
 static void test_only_all_has_native_callers(void **state)
 {
-    (void)state;
     struct settings settings = {.capture = {.launch_stacks = LAUNCH_STACKS_PYTHON,
                                             .launch_stacks_period = 1,
                                             .allocation_stacks = true}};

@@ -170,7 +170,6 @@ static void *random_on_thread(void *argument)
 
 static void test_nothing_before_the_start(void **state)
 {
-    (void)state;
     uint64_t frames[4];
     struct native_walk walk;
     native_frames_walk(&own_stack, NATIVE_FROM_HERE, frames, 4, &walk);
@@ -196,7 +195,6 @@ static void test_nothing_before_the_start(void **state)
 
 static void test_random_stacks_equal_backtrace(void **state)
 {
-    (void)state;
     void *library;
     for (size_t i = 0; i < FLAVORS; i++)
         load(flavors[i], &library, &all_flavors);
@@ -208,7 +206,6 @@ static void test_random_stacks_equal_backtrace(void **state)
 
 static void test_random_stacks_on_threads(void **state)
 {
-    (void)state;
     for (uintptr_t i = 1; i <= 4; i++) {
         pthread_t thread;
         assert_int_equal(pthread_create(&thread, NULL, random_on_thread, (void *)(i * 7919)), 0);
@@ -239,7 +236,6 @@ static bool is_in_this_program(uint64_t frame)
 /* A callback in one tool's library, called by another one's. */
 static void test_the_caller_behind_tools(void **state)
 {
-    (void)state;
     void *cupti = open_library("libcupti_stack_tool.so"), *agent = open_library("libcuspan_stack_tool.so");
     stack_tool_call_fn *call = (stack_tool_call_fn *)(uintptr_t)dlsym(cupti, "stack_tool_call");
     void (*callback)(void *) = (void (*)(void *))(uintptr_t)dlsym(agent, "stack_tool_walk");
@@ -276,7 +272,6 @@ static void test_the_caller_behind_tools(void **state)
 
 static void test_a_full_result_says_so(void **state)
 {
-    (void)state;
     uint64_t all[FRAMES_MAX], some[FRAMES_MAX];
     struct native_walk walk, shorter;
     do /* a copy may end before the stack does */
@@ -332,7 +327,6 @@ static __attribute__((noinline)) void walk_only(void *argument)
 
 static void test_generated_code_ends_the_stack(void **state)
 {
-    (void)state;
     struct plain_walk plain = {.is_finished = true};
     generated_fn *code = generate();
     for (int i = 0; i < 2; i++) { /* unknown, cached */
@@ -346,7 +340,6 @@ static void test_generated_code_ends_the_stack(void **state)
 
 static void test_copies_are_given_back(void **state)
 {
-    (void)state;
     static generated_fn *codes[NATIVE_COPIES + 2];
     struct plain_walk plain = {.is_finished = false};
     uint64_t tickets[NATIVE_COPIES];
@@ -407,7 +400,6 @@ static void test_copies_are_given_back(void **state)
 /* The copy for a caller has no ticket, and is free after one poll, with which the caller is known. */
 static void test_the_caller_alone(void **state)
 {
-    (void)state;
     void *cupti = open_library("libcupti_stack_tool.so"), *agent = open_library("libcuspan_stack_tool.so");
     stack_tool_call_fn *call = (stack_tool_call_fn *)(uintptr_t)dlsym(cupti, "stack_tool_call");
     void (*callback)(void *) = (void (*)(void *))(uintptr_t)dlsym(agent, "stack_tool_walk");
@@ -482,7 +474,6 @@ static __attribute__((noinline)) void under_damaged(struct plain_walk *plain, in
 
 static void test_an_overwritten_stack_ends_with_a_mark(void **state)
 {
-    (void)state;
     struct plain_walk plain = {.is_finished = true};
     under_damaged(&plain, 1, 0);
     assert_int_equal(plain.walk.end, NATIVE_END_OUTERMOST); /* 0 is how the outermost frame is marked */
@@ -533,7 +524,6 @@ static __attribute__((noinline)) void walk_with_fp(struct plain_walk *plain, uin
 /* The frame pointer leads to a frame that leads to itself. */
 static void test_frames_in_a_circle(void **state)
 {
-    (void)state;
     struct plain_walk plain = {.is_finished = true};
     uint64_t *fake = alloca(16 + stack_random(&damage_random) % 64 / 16 * 16); /* makes this one need it */
     walk_with_fp(&plain, fake);
@@ -566,7 +556,6 @@ static void on_signal_with_damage(int number, siginfo_t *info, void *context)
 
 static void test_a_damaged_signal_frame(void **state)
 {
-    (void)state;
     struct sigaction action = {.sa_sigaction = on_signal_with_damage, .sa_flags = SA_SIGINFO};
     if (is_under_qemu()) /* its handlers return to code without tables */
         skip();
@@ -603,7 +592,6 @@ static void fiber(void)
 /* The frames in the same page; nothing beyond it is read. */
 static void test_another_stack_is_left_alone(void **state)
 {
-    (void)state;
     if (getenv("CUSPAN_UNDER_VALGRIND")) /* which loses track of the stacks */
         skip();
     char *bytes = mmap(NULL, FIBER_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -650,7 +638,6 @@ static void *first_on_a_fiber(void *argument)
 
 static void test_a_thread_that_begins_on_another_stack(void **state)
 {
-    (void)state;
     pthread_t thread;
     if (getenv("CUSPAN_UNDER_VALGRIND")) /* as above */
         skip();
@@ -672,7 +659,6 @@ static void on_alternate_stack(int number)
 
 static void test_an_alternate_signal_stack(void **state)
 {
-    (void)state;
     static char bytes[65536];
     stack_t alternate = {.ss_sp = bytes, .ss_size = sizeof bytes}, old;
     if (is_under_qemu()) /* its handlers return to code without tables */
@@ -693,7 +679,6 @@ static void test_an_alternate_signal_stack(void **state)
 
 static void test_rules_of_unloaded_libraries_are_dropped(void **state)
 {
-    (void)state;
     uint32_t last = 0;
     for (int i = 0; i < 24; i++) {
         static struct stack_plan plan;
@@ -764,7 +749,6 @@ static void find_stacks(struct native_stack *_Atomic stacks[], int count)
 /* For ThreadSanitizer: the tables change while others read them. */
 static void test_walks_while_libraries_come_and_go(void **state)
 {
-    (void)state;
     enum { THREADS = 3 };
     pthread_t threads[THREADS];
     static struct native_stack *_Atomic stacks[THREADS];

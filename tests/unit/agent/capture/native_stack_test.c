@@ -67,7 +67,6 @@ static void expect_limits(bool is_main)
 
 static void test_the_main_thread(void **state)
 {
-    (void)state;
     volatile char room[2 * PAGE_BYTES]; /* so that the stack's end is on another page */
     room[0] = 0;
     expect_limits(true);
@@ -83,7 +82,6 @@ static void *run_thread(void *unused)
 
 static void test_a_thread(void **state)
 {
-    (void)state;
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, run_thread, NULL), 0);
     pthread_join(thread, NULL);
@@ -92,7 +90,6 @@ static void test_a_thread(void **state)
 /* Their stack is memory of the program. */
 static void test_a_thread_with_a_stack_of_the_program(void **state)
 {
-    (void)state;
     pthread_t thread;
     pthread_attr_t attributes;
     const size_t size = 8 * 1024 * 1024; /* sanitizers need much of it */
@@ -107,7 +104,6 @@ static void test_a_thread_with_a_stack_of_the_program(void **state)
 
 static void test_other_memory_is_no_stack(void **state)
 {
-    (void)state;
     static char bytes[8192];
     struct native_stack stack = {0};
     uint64_t sp = (uint64_t)(uintptr_t)(bytes + 128);
@@ -129,7 +125,6 @@ static void test_other_memory_is_no_stack(void **state)
 
 static void test_a_thread_that_has_ended(void **state)
 {
-    (void)state;
     struct native_stack stack = {0};
     native_stack_begin(&stack);
     atomic_store(&stack.noted_sp, 64); /* mapped nowhere */
@@ -139,7 +134,6 @@ static void test_a_thread_that_has_ended(void **state)
 
 static void test_several_at_once(void **state)
 {
-    (void)state;
     struct native_stack some[3] = {{0}};
     struct native_stack *stacks[] = {&some[0], &some[1], &some[2]};
     native_stack_begin(&some[0]);

@@ -53,7 +53,6 @@ static void init(uint64_t communicator, uint32_t ranks, uint32_t rank)
 
 static void test_counts_by_communicator_and_operation(void **state)
 {
-    (void)state;
     for (int64_t i = 0; i < 3; i++) {
         call("ncclAllReduce", 100);
         assert_int_equal(attr("collective.ordinal"), i);
@@ -69,7 +68,6 @@ static void test_counts_by_communicator_and_operation(void **state)
 
 static void test_send_and_recv_count_by_peer(void **state)
 {
-    (void)state;
     struct nccl_values values = values_of(200);
     set(&values, NCCL_PEER, 1);
     call_with("ncclSend", &values);
@@ -85,7 +83,6 @@ static void test_send_and_recv_count_by_peer(void **state)
 
 static void test_other_functions_are_not_counted(void **state)
 {
-    (void)state;
     struct nccl_values nothing = {.present = 0};
     call("ncclGroupStart", 300);
     assert_int_equal(attr_count, 0);
@@ -101,7 +98,6 @@ static void test_other_functions_are_not_counted(void **state)
 
 static void test_knows_ranks_and_rank(void **state)
 {
-    (void)state;
     init(400, 16, 5);
     call("ncclAllReduce", 400);
     assert_int_equal(attr("collective.ranks"), 16);
@@ -114,7 +110,6 @@ static void test_knows_ranks_and_rank(void **state)
 
 static void test_payloads_of_a_parent_are_no_ranks(void **state)
 {
-    (void)state;
     struct nccl_values values = values_of(500);
     set(&values, NCCL_RANKS, 16);
     set(&values, NCCL_RANK, 5);
@@ -126,7 +121,6 @@ static void test_payloads_of_a_parent_are_no_ranks(void **state)
 
 static void test_several_ranks_in_a_process_share_ordinals(void **state)
 {
-    (void)state;
     struct nccl_values values = values_of(600);
     set(&values, NCCL_DEVICES, 2);
     nccl_note_values(&values); /* ncclCommInitAll */
@@ -153,7 +147,6 @@ static void hook(uint64_t communicator, uint32_t ranks, uint32_t rank)
 
 static void test_tells_of_communicators(void **state)
 {
-    (void)state;
     nccl_set_communicator_hook(hook);
     nccl_note_communicator(700, 8, 7);
     assert_int_equal(hooked[0], 700);
@@ -175,7 +168,6 @@ static void on_collective(const struct nccl_collective *collective)
 
 static void test_tells_of_collectives(void **state)
 {
-    (void)state;
     struct nccl_values values = values_of(800);
     nccl_set_collective_hook(on_collective);
     call_with("ncclAllReduce", &values); /* bytes unknown */
@@ -206,7 +198,6 @@ static void test_tells_of_collectives(void **state)
 
 static void test_entries_have_meanings(void **state)
 {
-    (void)state;
     assert_int_equal(nccl_value_of("NCCL communicator ID"), NCCL_COMMUNICATOR);
     assert_int_equal(nccl_value_of("No. of ranks"), NCCL_RANKS);
     assert_int_equal(nccl_value_of("Rank"), NCCL_RANK);
@@ -232,7 +223,6 @@ static void *call_often(void *unused)
 
 static void test_threads_lose_no_count(void **state)
 {
-    (void)state;
     pthread_t threads[4];
     for (int i = 0; i < 4; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, call_often, NULL), 0);
@@ -247,7 +237,6 @@ static void test_threads_lose_no_count(void **state)
 /* The last test: it uses up the tables. */
 static void test_full_tables_give_no_wrong_numbers(void **state)
 {
-    (void)state;
     uint32_t without = 0;
     for (uint64_t i = 0; i < NCCL_COUNTS_MAX + 1000; i++) {
         init(100000 + i, 2, 1);

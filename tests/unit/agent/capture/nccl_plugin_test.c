@@ -43,7 +43,6 @@ bool range_mark(const struct range_text *text)
 
 static int setup(void **state)
 {
-    (void)state;
     mode_now = MODE_ON;
     told[0] = 0;
     return 0;
@@ -75,7 +74,6 @@ static void start_group(int (*start)(void *, void **, void *), void *context)
 
 static void test_version_1_has_numbers(void **state)
 {
-    (void)state;
     int mask = 0;
     void *context = NULL;
     assert_int_equal(ncclProfiler_v1.init(&context, &mask), 0);
@@ -110,7 +108,6 @@ static void test_version_1_has_numbers(void **state)
 
 static void test_versions_2_and_3_have_names(void **state)
 {
-    (void)state;
     int mask = 0;
     void *context = NULL;
     struct nccl_coll_v2 coll_v2 = {.head = {{.type_v1 = NCCL_PROFILE_COLL}, NULL, 2},
@@ -155,7 +152,6 @@ static struct nccl_p2p_v4 p2p = {
 
 static void test_version_4_has_the_communicator_at_init(void **state)
 {
-    (void)state;
     int mask = 0;
     void *context = NULL, *other = NULL;
     assert_int_equal(ncclProfiler_v4.init(&context, &mask, "name", 77, 1, 8, 2, NULL), 0);
@@ -193,14 +189,12 @@ static void start_with(const struct nccl_profiler_v5 *plugin)
 
 static void test_versions_5_and_6(void **state)
 {
-    (void)state;
     start_with(&ncclProfiler_v5);
     start_with(&ncclProfiler_v6);
 }
 
 static void test_events_may_come_out_of_order(void **state)
 {
-    (void)state;
     int mask = 0;
     void *contexts[3];
     for (uint64_t i = 0; i < 3; i++)
@@ -224,7 +218,6 @@ static void test_events_may_come_out_of_order(void **state)
 
 static void test_too_many_communicators_have_no_events(void **state)
 {
-    (void)state;
     static void *contexts[NCCL_COMMUNICATORS_MAX + 1];
     int mask = 0;
     for (uint64_t i = 0; i <= NCCL_COMMUNICATORS_MAX; i++)
@@ -237,7 +230,6 @@ static void test_too_many_communicators_have_no_events(void **state)
 
 static void test_tells_ranks(void **state)
 {
-    (void)state;
     int mask = 0;
     void *context;
     struct range_attr attrs[NCCL_CALL_ATTRS_MAX];
@@ -252,7 +244,6 @@ static void test_tells_ranks(void **state)
 
 static void test_is_silent_without_the_agent(void **state)
 {
-    (void)state;
     int mask = -1;
     void *context;
     mode_now = MODE_OFF;

@@ -28,7 +28,6 @@ static uint32_t ask(const char *first, const char *second)
 
 static void test_links_to_a_switch_and_to_a_gpu(void **state)
 {
-    (void)state;
     setenv("FAKE_NVML_UUID", "GPU-1", 1);
     setenv("FAKE_NVML_LINKS", "switch -- GPU switch", 1);
     assert_int_equal(ask("GPU-1", "GPU-other"), 2);
@@ -46,7 +45,6 @@ static void test_links_to_a_switch_and_to_a_gpu(void **state)
 
 static void test_a_gpu_without_nvlink(void **state)
 {
-    (void)state;
     setenv("FAKE_NVML_LINKS", "", 1);
     assert_int_equal(ask("GPU-1", ""), 1);
     assert_true(links[0].has_nvlinks);
@@ -56,7 +54,6 @@ static void test_a_gpu_without_nvlink(void **state)
 
 static void test_a_driver_that_has_no_such_questions(void **state)
 {
-    (void)state;
     setenv("FAKE_NVML_LINKS", "broken", 1);
     assert_int_equal(ask("GPU-1", ""), 1);
     assert_false(links[0].has_nvlinks);
@@ -64,7 +61,6 @@ static void test_a_driver_that_has_no_such_questions(void **state)
 
 static void test_both_questions_are_answered(void **state)
 {
-    (void)state;
     static struct hardware hardware;
     static const char ids[1][HARDWARE_ID_BYTES] = {"GPU-1"};
     setenv("FAKE_NVML_LINKS", "switch", 1);
@@ -95,7 +91,6 @@ static const struct gpu_hardware *hardware_of(const char *status, enum hardware_
 
 static void test_status(void **state)
 {
-    (void)state;
     static const struct {
         const char *status;
         enum hardware_field wanted;
@@ -112,7 +107,6 @@ static void test_status(void **state)
 
 static void test_sensors_and_errors(void **state)
 {
-    (void)state;
     const struct gpu_hardware *gpu = hardware_of("well", HARDWARE_OK);
     assert_string_equal(gpu->name, "Stand-in GPU");
     assert_string_equal(gpu->serial, "1653724000314");
@@ -132,7 +126,6 @@ static void test_sensors_and_errors(void **state)
 
 static int end(void **state)
 {
-    (void)state;
     nvml_end();
     return 0;
 }

@@ -23,7 +23,6 @@ static bool has_text(const struct nvtx_name *name, const char *text)
 
 static void test_the_same_text_is_the_same_entry(void **state)
 {
-    (void)state;
     const struct nvtx_name *domain = nvtx_names_register(NVTX_NAME_DOMAIN, "alpha", 5);
     assert_true(has_text(domain, "alpha"));
     assert_int_equal(domain->number, NVTX_DOMAIN_FIRST);
@@ -37,7 +36,6 @@ static void test_the_same_text_is_the_same_entry(void **state)
 
 static void test_handles(void **state)
 {
-    (void)state;
     const struct nvtx_name *domain = nvtx_names_register(NVTX_NAME_DOMAIN, "alpha", 5);
     assert_ptr_equal(nvtx_names_of_handle(NVTX_NAME_DOMAIN, domain), domain);
     assert_null(nvtx_names_of_handle(NVTX_NAME_STRING, domain));
@@ -61,7 +59,6 @@ static void visit(const struct nvtx_name *name)
 
 static void test_keys_keep_their_newest_text(void **state)
 {
-    (void)state;
     assert_null(nvtx_names_get(NVTX_NAME_CATEGORY, 1));
     nvtx_names_set(NVTX_NAME_CATEGORY, 1, "one", 3);
     nvtx_names_set(NVTX_NAME_CATEGORY, 2, "two", 3);
@@ -99,7 +96,6 @@ static void *register_all(void *context)
 
 static void test_threads_get_the_same_entries(void **state)
 {
-    (void)state;
     pthread_t threads[THREADS];
     for (int i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, register_all, seen[i]), 0);
@@ -158,7 +154,6 @@ static void fill_with_domains(void)
 /* Must be last: memory is exhausted afterwards. */
 static void test_room_ends_and_says_so_once(void **state)
 {
-    (void)state;
     assert_int_equal(lines_of(fill_with_strings), 1);
     assert_in_range(names_made, 10000, NVTX_NAMES_BYTES / sizeof(struct nvtx_name));
     assert_int_equal(nvtx_names_register(NVTX_NAME_DOMAIN, "still room", 10)->number >= NVTX_DOMAIN_FIRST,

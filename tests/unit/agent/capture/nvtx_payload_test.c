@@ -85,7 +85,6 @@ static const struct step step = {-3, 4000000000u, -5000000000, 0.25f, 0.5, UINT6
 
 static void test_a_struct_s_members_are_attributes(void **state)
 {
-    (void)state;
     uint64_t id = ADD_SCHEMA(step_entries, 0);
     read_bytes(id, &step, sizeof step);
     assert_int_equal(payload.attr_count, 7);
@@ -101,7 +100,6 @@ static void test_a_struct_s_members_are_attributes(void **state)
 
 static void test_nothing_is_read_beyond_the_size(void **state)
 {
-    (void)state;
     uint64_t id = ADD_SCHEMA(step_entries, 0);
     for (size_t size = 1; size <= sizeof step; size++) {
         read_bytes(id, &step, size);
@@ -122,7 +120,6 @@ static void test_nothing_is_read_beyond_the_size(void **state)
 
 static void test_packing_and_explicit_offsets(void **state)
 {
-    (void)state;
     static const struct nvtx_schema_entry packed[] = {{.type = NVTX_ENTRY_INT8, .name = "a"},
                                                       {.type = NVTX_ENTRY_UINT16, .name = "b"},
                                                       {.type = NVTX_ENTRY_INT8, .name = "c", .offset = 6},
@@ -136,7 +133,6 @@ static void test_packing_and_explicit_offsets(void **state)
 
 static void test_what_is_no_number_or_text_is_counted(void **state)
 {
-    (void)state;
     static const struct nvtx_schema_entry entries[] = {
         {.type = NVTX_ENTRY_INT32, .flags = NVTX_ENTRY_FIXED_ARRAY, .arrayOrUnionDetail = 2, .name = "array"},
         {.type = NVTX_ENTRY_INT32, .name = "behind it"},
@@ -159,7 +155,6 @@ static void test_what_is_no_number_or_text_is_counted(void **state)
 
 static void test_texts_that_are_pointed_to_and_registered(void **state)
 {
-    (void)state;
     static const struct nvtx_schema_entry entries[] = {
         {.type = NVTX_ENTRY_CSTRING, .flags = NVTX_ENTRY_POINTER | NVTX_ENTRY_DEEP_COPY, .name = "ended"},
         {.type = NVTX_ENTRY_CSTRING_UTF8,
@@ -186,7 +181,6 @@ static void test_texts_that_are_pointed_to_and_registered(void **state)
 
 static void test_enums_are_numbers(void **state)
 {
-    (void)state;
     struct nvtx_enum_attributes given = {.fieldMask = NVTX_ENUM_HAS_SIZE, .sizeOfEnum = 2};
     uint64_t id = nvtx_payload_register_enum(DOMAIN, &given);
     assert_true(id >= NVTX_SCHEMA_ID_DYNAMIC);
@@ -202,7 +196,6 @@ static void test_enums_are_numbers(void **state)
 
 static void test_values_without_a_schema(void **state)
 {
-    (void)state;
     double real = 1.5;
     read_bytes(NVTX_ENTRY_DOUBLE, &real, sizeof real);
     assert_true(attr("nvtx.payload")->d == 1.5);
@@ -221,7 +214,6 @@ static void test_values_without_a_schema(void **state)
 
 static void test_many_entries(void **state)
 {
-    (void)state;
     struct nvtx_schema_entry entries[NVTX_ENTRIES_MAX + 2];
     uint8_t bytes[NVTX_ENTRIES_MAX + 2] = {0};
     memset(entries, 0, sizeof entries);
@@ -234,7 +226,6 @@ static void test_many_entries(void **state)
 
 static void test_what_is_refused_and_the_end_of_room(void **state)
 {
-    (void)state;
     struct nvtx_schema_attributes schema = {.fieldMask = FIELDS,
                                             .type = 3, /* a union */
                                             .entries = step_entries,
@@ -283,7 +274,6 @@ static void test_bytes_of_collectives_are_read_if_they_are_followed(void **state
     const struct nvtx_payload_data data = {nvtx_payload_register_schema(9, &schema), sizeof given, &given};
     const uint32_t usual = 1u << NCCL_COMMUNICATOR | 1u << NCCL_PEER;
     struct nccl_values values;
-    (void)state;
     nvtx_payload_read_nccl(&values, 9, &data, 1);
     assert_int_equal(values.present, usual);
     nccl_set_collective_hook(ignore);

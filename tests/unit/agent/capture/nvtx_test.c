@@ -234,7 +234,6 @@ static struct nvtx_event_attributes named_event(const char *name)
 
 static int setup(void **state)
 {
-    (void)state;
     make_copy();
     nvtx_switch(true);
     memset(depths, 0, sizeof depths);
@@ -245,7 +244,6 @@ static int setup(void **state)
 
 static void test_fills_all_slots(void **state)
 {
-    (void)state;
     for (size_t module = 1; module < 6; module++)
         for (size_t i = 0; i < SLOTS_MAX; i++)
             assert_int_equal(functions[module][i] != NULL, i > 0 && i < sizes[module]);
@@ -254,7 +252,6 @@ static void test_fills_all_slots(void **state)
 
 static void test_leaves_unknown_tables_alone(void **state)
 {
-    (void)state;
     assert_false(nvtx_attach(NULL));
     assert_false(nvtx_attach(no_table));
     make_copy();
@@ -272,7 +269,6 @@ static void test_leaves_unknown_tables_alone(void **state)
 
 static void test_fills_what_a_shorter_table_has(void **state)
 {
-    (void)state;
     make_copy();
     sizes[NVTX_MODULE_CORE] = NVTX_CALL_RangeEnd + 1;
     sizes[NVTX_MODULE_CUDA] = 0;
@@ -289,7 +285,6 @@ static void test_fills_what_a_shorter_table_has(void **state)
 
 static void test_fills_a_longer_table_as_far_as_it_is_known(void **state)
 {
-    (void)state;
     make_copy();
     sizes[NVTX_MODULE_CORE] = SLOTS_MAX;
     assert_true(nvtx_attach(export_table));
@@ -299,7 +294,6 @@ static void test_fills_a_longer_table_as_far_as_it_is_known(void **state)
 
 static void test_push_and_pop_return_the_depth(void **state)
 {
-    (void)state;
     struct nvtx_event_attributes event = named_event("c");
     assert_int_equal(push("a"), 0);
     assert_int_equal(CALL(CORE, RangePushW, int, const wchar_t *)(L"b"), 1);
@@ -313,7 +307,6 @@ static void test_push_and_pop_return_the_depth(void **state)
 
 static void test_uncaptured_ranges_nest(void **state)
 {
-    (void)state;
     is_asleep = true;
     assert_int_equal(push("a"), 0);
     assert_int_equal(push("b"), 1);
@@ -326,7 +319,6 @@ static void test_uncaptured_ranges_nest(void **state)
 /* Also while asleep, because the step may be the next one that is sampled. */
 static void test_pushed_names_begin_steps(void **state)
 {
-    (void)state;
     static const char pattern[] = "Step#*";
     static const bool asleep[] = {false, true};
     for (size_t i = 0; i < 2; i++) {
@@ -349,7 +341,6 @@ static void test_pushed_names_begin_steps(void **state)
 
 static void test_domains_have_a_depth_each(void **state)
 {
-    (void)state;
     struct nvtx_event_attributes event = named_event("x");
     const void *one = make_domain("first");
     const void *two = CALL(CORE2, DomainCreateW, const void *, const wchar_t *)(L"second");
@@ -377,7 +368,6 @@ static void test_domains_have_a_depth_each(void **state)
 
 static void test_a_domain_without_a_name(void **state)
 {
-    (void)state;
     struct nvtx_event_attributes event = named_event("x");
     const void *domain = make_domain(NULL);
     char expected[32];
@@ -390,7 +380,6 @@ static void test_a_domain_without_a_name(void **state)
 
 static void test_a_domain_that_is_none_has_a_number_of_its_own(void **state)
 {
-    (void)state;
     struct nvtx_event_attributes event = named_event("x");
     mark_with(&event, &event);
     mark_with((const void *)1, &event);
@@ -400,7 +389,6 @@ static void test_a_domain_that_is_none_has_a_number_of_its_own(void **state)
 
 static void test_start_and_end(void **state)
 {
-    (void)state;
     struct nvtx_event_attributes event = named_event("c");
     uint64_t first = CALL(CORE, RangeStartA, uint64_t, const char *)("a");
     assert_int_equal(first, ids);
@@ -414,7 +402,6 @@ static void test_start_and_end(void **state)
 
 static void test_marks(void **state)
 {
-    (void)state;
     struct nvtx_event_attributes event = named_event("c");
     CALL(CORE, MarkA, void, const char *)("a");
     CALL(CORE, MarkW, void, const wchar_t *)(L"b");
@@ -425,7 +412,6 @@ static void test_marks(void **state)
 
 static void test_wide_texts_become_utf8(void **state)
 {
-    (void)state;
     static const wchar_t text[] = {L'a',   0x7f,   0x80,    0x7ff,    0x800,    0xd7ff,      0xd800, 0xdfff,
                                    0xe000, 0xffff, 0x10000, 0x10ffff, 0x110000, (wchar_t)-1, 0};
     CALL(CORE, MarkW, void, const wchar_t *)(text);
@@ -435,7 +421,6 @@ static void test_wide_texts_become_utf8(void **state)
 
 static void test_long_texts_are_cut(void **state)
 {
-    (void)state;
     static char ascii[4 * RANGE_TEXT_BYTES];
     static wchar_t wide[RANGE_TEXT_BYTES];
     memset(ascii, 'x', sizeof ascii - 1);
@@ -456,7 +441,6 @@ static void test_long_texts_are_cut(void **state)
 
 static void test_what_has_no_name_is_named_so(void **state)
 {
-    (void)state;
     struct nvtx_event_attributes event = event_with(0, (union nvtx_message){.ascii = "x"});
     mark_with(NULL, &event);
     mark_with(NULL, NULL);
@@ -475,7 +459,6 @@ static void test_what_has_no_name_is_named_so(void **state)
 
 static void test_registered_strings(void **state)
 {
-    (void)state;
     const void *ascii = register_string("step");
     const void *wide =
         CALL(CORE2, DomainRegisterStringW, const void *, const void *, const wchar_t *)(NULL, L"gr\u00fcn");
@@ -493,7 +476,6 @@ static void test_registered_strings(void **state)
 
 static void test_payloads(void **state)
 {
-    (void)state;
     struct nvtx_event_attributes event = named_event("x");
     event.payloadType = NVTX_PAYLOAD_U64;
     event.payload.ullValue = INT64_MAX;
@@ -521,7 +503,6 @@ static void test_payloads(void **state)
 
 static void test_categories(void **state)
 {
-    (void)state;
     const void *domain = make_domain("own categories");
     struct nvtx_event_attributes event = named_event("x");
     char expected[256];
@@ -550,7 +531,6 @@ static void test_categories(void **state)
 
 static void test_reads_no_further_than_the_size_says(void **state)
 {
-    (void)state;
     struct nvtx_event_attributes event = named_event("x");
     event.category = 3;
     event.payloadType = NVTX_PAYLOAD_I64;
@@ -574,7 +554,6 @@ static void test_reads_no_further_than_the_size_says(void **state)
 /* Must be the first test of objects: capture starts in it. */
 static void test_names_from_before_capture_are_told_when_it_begins(void **state)
 {
-    (void)state;
     CALL(CORE, NameOsThreadA, void, uint32_t, const char *)(77, "first");
     CALL(CORE, NameOsThreadA, void, uint32_t, const char *)(77, "loader");
     CALL(CUDART, NameCudaDeviceA, void, int, const char *)(0, "left");
@@ -587,7 +566,6 @@ static void test_names_from_before_capture_are_told_when_it_begins(void **state)
 
 static void test_names_of_objects(void **state)
 {
-    (void)state;
     void *handle = (void *)0x7f0012345678;
     CALL(CORE, NameOsThreadA, void, uint32_t, const char *)(10, "a");
     CALL(CORE, NameOsThreadW, void, uint32_t, const wchar_t *)(11, L"b");
@@ -629,7 +607,6 @@ static void make_resource(uint32_t type, uint64_t handle, const char *name, uint
 
 static void test_resources(void **state)
 {
-    (void)state;
     const uint16_t size = sizeof(struct nvtx_resource_attributes);
     char expected[512];
     make_resource(NVTX_RESOURCE_THREAD, 5, "a", size);
@@ -654,7 +631,6 @@ static void test_resources(void **state)
 
 static void test_switched_off(void **state)
 {
-    (void)state;
     struct nvtx_event_attributes event = named_event("x");
     nvtx_switch(false);
     assert_int_equal(push("a"), NVTX_NOT_TRACKED);
@@ -750,7 +726,6 @@ static void init_communicator(const void *domain, uint64_t communicator, int ran
 
 static void test_collectives_are_counted_also_while_asleep(void **state)
 {
-    (void)state;
     char expected[1024];
     const void *domain = make_nccl();
     uint32_t number = nvtx_names_of_handle(NVTX_NAME_DOMAIN, domain)->number;

@@ -199,7 +199,6 @@ static struct settings settings;
 
 static int set_up(void **state)
 {
-    (void)state;
     profiler_calls = (struct profiler_calls){.cupti = &cupti,
                                              .cuptiProfilerInitialize = initialize,
                                              .cuptiProfilerDeviceSupported = supported,
@@ -268,7 +267,6 @@ static const struct made_sample three[] = {{0, 1000000, {9e9, 9e9}}, /* unknown 
 
 static void test_levels_are_by_time(void **state)
 {
-    (void)state;
     struct pm_sampled sampled[PM_SAMPLED_MAX];
     uint64_t samples = counter_get(COUNTER_gpu_samples), lost = counter_get(COUNTER_gpu_samples_lost);
     begin(3);
@@ -291,7 +289,6 @@ static void test_levels_are_by_time(void **state)
 
 static void test_gaps_are_counted(void **state)
 {
-    (void)state;
     static const struct made_sample first[] = {{0, 1000000, {1, 1}}, {1000000, 2000000, {1, 1}}};
     static const struct made_sample then[] = {{0, 0, {1, 1}}, /* lost its time */
                                               {3000000, 4000000, {1, 1}},
@@ -308,7 +305,6 @@ static void test_gaps_are_counted(void **state)
 
 static void test_a_full_buffer_is_begun_anew(void **state)
 {
-    (void)state;
     static const struct made_sample later[] = {{0, 12000000, {1, 1}}, {12000000, 13000000, {1, 1}}};
     uint64_t lost = counter_get(COUNTER_gpu_samples_lost);
     begin(3);
@@ -324,7 +320,6 @@ static void test_a_full_buffer_is_begun_anew(void **state)
 
 static void test_what_is_no_number_is_left_out(void **state)
 {
-    (void)state;
     static const struct made_sample odd[] = {{1000000, 2000000, {0.0 / 0.0, 50}}};
     struct pm_sampled sampled[PM_SAMPLED_MAX];
     begin(3);
@@ -337,7 +332,6 @@ static void test_what_is_no_number_is_left_out(void **state)
 
 static void test_a_chip_that_goes_by_cycles(void **state)
 {
-    (void)state;
     struct pm_sampled sampled[PM_SAMPLED_MAX];
     chip.goes_by_cycles = true;
     begin(3);
@@ -350,7 +344,6 @@ static void test_a_chip_that_goes_by_cycles(void **state)
 
 static void test_what_can_not_be_sampled_is_not_tried_again(void **state)
 {
-    (void)state;
     chip.refusal = CUPTI_HARDWARE_BUSY;
     begin(3);
     wait_until(&chip.asked, 1);
@@ -381,7 +374,6 @@ static bool is_cancelled_later(void)
 
 static void test_an_opening_that_is_cancelled(void **state)
 {
-    (void)state;
     struct pm_sampler *sampler = NULL;
     struct error err;
     int opened = chip.opened, asked = chip.asked;
@@ -407,7 +399,6 @@ static void expect_refusal(enum status status, const char *text)
 
 static void test_refusals_say_what_to_do(void **state)
 {
-    (void)state;
     chip.passes = 3;
     expect_refusal(STATUS_INVALID, "XY100 can sample these 2 metrics only in 3 passes");
     chip.passes = 1;
@@ -425,7 +416,6 @@ static void test_refusals_say_what_to_do(void **state)
 
 static void test_only_where_metrics_leave(void **state)
 {
-    (void)state;
     settings.metrics.is_on = false;
     begin(3);
     settings.metrics.is_on = true;
@@ -438,7 +428,6 @@ static void test_only_where_metrics_leave(void **state)
 
 static void test_not_while_the_program_is_not_traced(void **state)
 {
-    (void)state;
     begin(3);
     wait_until(&chip.started, 1);
     pm_sampling_follow(false);
@@ -455,7 +444,6 @@ static void test_not_while_the_program_is_not_traced(void **state)
 
 static void test_the_end_reads_the_rest(void **state)
 {
-    (void)state;
     struct pm_sampled sampled[PM_SAMPLED_MAX];
     begin(11); /* a device that stays open */
     wait_until(&chip.readings, 2);
@@ -471,7 +459,6 @@ static void test_the_end_reads_the_rest(void **state)
 
 static void test_again_after_giving_way(void **state)
 {
-    (void)state;
     begin(3);
     wait_until(&chip.started, 1);
     pm_sampling_stop(false);
@@ -485,7 +472,6 @@ static void test_again_after_giving_way(void **state)
 /* Must be last: sampling stays off in this process. */
 static void test_a_thread_that_cupti_holds_is_left(void **state)
 {
-    (void)state;
     begin(13);
     wait_until(&chip.readings, 1);
     chip.hangs = true;

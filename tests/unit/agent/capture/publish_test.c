@@ -75,7 +75,6 @@ static void expect(uint8_t number, const uint64_t *span)
 
 static void test_nothing_is_there_without_a_request(void **state)
 {
-    (void)state;
     uint64_t token = attach(1);
     assert_int_equal(reader_find(), 0);
     assert_null(publish_variable());
@@ -84,7 +83,6 @@ static void test_nothing_is_there_without_a_request(void **state)
 
 static void test_a_library_that_is_missing_is_named(void **state)
 {
-    (void)state;
     struct error err = {""};
     assert_int_equal(publish_begin("/nowhere", &err), STATUS_NOT_FOUND);
     assert_non_null(strstr(err.text, "/nowhere/libcuspan-thread-ctx.so"));
@@ -93,7 +91,6 @@ static void test_a_library_that_is_missing_is_named(void **state)
 
 static void test_the_attached_context_and_its_ranges_are_seen(void **state)
 {
-    (void)state;
     struct error err = {""};
     uint64_t before = attach(2);
     assert_int_equal(publish_begin(FOLDER, &err), STATUS_OK);
@@ -124,7 +121,6 @@ static void test_the_attached_context_and_its_ranges_are_seen(void **state)
 
 static void test_work_of_no_request_is_not_shown(void **state)
 {
-    (void)state;
     uint64_t range = push("of the session");
     assert_true(range != 0);
     expect_none();
@@ -158,7 +154,6 @@ static void *thread_that_ends_attached(void *unused)
 
 static void test_a_thread_that_ends_leaves_nothing(void **state)
 {
-    (void)state;
     pthread_t thread;
     uint64_t token = attach(6);
     assert_int_equal(pthread_key_create(&later_key, after_the_thread), 0);
@@ -172,7 +167,6 @@ static void test_a_thread_that_ends_leaves_nothing(void **state)
 
 static void test_a_forked_child_goes_on_by_itself(void **state)
 {
-    (void)state;
     int status;
     uint64_t token = attach(7);
     pid_t child = fork();
@@ -284,7 +278,6 @@ static void interrupt_changes(void)
 
 static void test_an_interrupted_writer_shows_no_halves(void **state)
 {
-    (void)state;
 #ifdef __SANITIZE_THREAD__
     skip(); /* blocks signals, but each instruction raises one here */
 #endif
@@ -299,7 +292,6 @@ static void test_an_interrupted_writer_shows_no_halves(void **state)
 
 static void test_publishing_ends_on_request(void **state)
 {
-    (void)state;
     struct error err = {""};
     uint64_t outer = attach(8);
     expect(8, NULL);
@@ -320,7 +312,6 @@ static void test_publishing_ends_on_request(void **state)
 
 static void test_an_sdk_goes_first(void **state)
 {
-    (void)state;
     struct error err = {""};
     uint64_t token = attach(10);
     sdk_context_poll(publish_variable);
@@ -370,7 +361,6 @@ static void poll_meanwhile(void)
 static void test_our_library_is_no_sdk_while_it_is_loaded(void **state)
 {
     struct error err;
-    (void)state;
     after_load = poll_meanwhile;
     assert_int_equal(publish_begin(FOLDER, &err), STATUS_OK);
     assert_null(after_load);
@@ -384,7 +374,6 @@ static void test_our_library_is_no_sdk_while_it_is_loaded(void **state)
 
 static int setup(void **state)
 {
-    (void)state;
     bool has_failed = callbacks_init(true) != STATUS_OK || threads_init(32 * 1024, 1024 * 1024) != STATUS_OK;
     atomic_store(&mode_now, MODE_ON);
     return has_failed;

@@ -79,7 +79,6 @@ static void expect_refused(const char *text)
 /* First, while no Python is loaded. */
 static void test_late(void **state)
 {
-    (void)state;
     struct python python = {.loads = 0};
     struct error err;
     assert_int_equal(python_find(&python, &err), STATUS_NOT_FOUND);
@@ -98,7 +97,6 @@ static void test_late(void **state)
 
 static void test_versions(void **state)
 {
-    (void)state;
     for (unsigned minor = PYTHON_OLDEST_MINOR; minor <= PYTHON_NEWEST_MINOR; minor++)
         for (int free_threaded = 0; free_threaded <= (minor >= 13); free_threaded++) {
             expect_found(pose(minor, free_threaded, "0rc2"));
@@ -108,7 +106,6 @@ static void test_versions(void **state)
 
 static void test_unknown_versions(void **state)
 {
-    (void)state;
     static const char *const versions[] = {"3.8.20", "3.16.0", "3.15.0b4", "3.14.0a7+", "3.105.1"};
     for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
         char text[200];
@@ -127,7 +124,6 @@ static void test_unknown_versions(void **state)
 
 static void test_debug_offsets(void **state)
 {
-    (void)state;
     for (unsigned minor = 13; minor <= PYTHON_NEWEST_MINOR; minor++) {
         char text[200];
         const struct python_layout *layout = pose(minor, false, "1");
@@ -161,7 +157,6 @@ static void test_debug_offsets(void **state)
 
 static void test_sizes(void **state)
 {
-    (void)state;
     uint64_t *const types[] = {fake.code, fake.frame, fake.string};
     for (size_t i = 0; i < 3; i++) {
         const struct python_layout *layout = pose(11, false, "7");
@@ -185,7 +180,6 @@ static void find_in_fork(void)
 /* The loader's lock must be free while a thread forks. */
 static void test_another_thread_forks(void **state)
 {
-    (void)state;
     struct error err;
     const struct python_layout *layout = pose(12, false, "1");
     in_fork = (struct python){.loads = 0};
@@ -201,7 +195,6 @@ static void test_another_thread_forks(void **state)
 /* The last, because both libraries stay loaded; this one is in a process of its own. */
 static void test_missing_functions(void **state)
 {
-    (void)state;
     load(FAKE_PYTHON_BARE_FILE);
     pose(13, false, "0");
     expect_refused(

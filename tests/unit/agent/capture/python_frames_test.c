@@ -265,7 +265,6 @@ static void check_texts(void)
 
 static void test_texts(void **state)
 {
-    (void)state;
     in_each_layout(check_texts);
 }
 
@@ -291,7 +290,6 @@ static void check_stacks(void)
 
 static void test_stacks(void **state)
 {
-    (void)state;
     in_each_layout(check_stacks);
 }
 
@@ -306,7 +304,6 @@ static void check_interpreter_order(void)
 
 static void test_interpreter_order(void **state)
 {
-    (void)state;
     in_each_layout(check_interpreter_order);
 }
 
@@ -324,7 +321,6 @@ static void check_empty(void)
 
 static void test_empty(void **state)
 {
-    (void)state;
     in_each_layout(check_empty);
 }
 
@@ -342,7 +338,6 @@ static void check_own_frames(void)
 
 static void test_own_frames(void **state)
 {
-    (void)state;
     in_each_layout(check_own_frames);
 }
 
@@ -357,7 +352,6 @@ static void check_tags(void)
 
 static void test_tags(void **state)
 {
-    (void)state;
     in_each_layout(check_tags);
 }
 
@@ -383,7 +377,6 @@ static void check_cuts(void)
 
 static void test_cuts(void **state)
 {
-    (void)state;
     in_each_layout(check_cuts);
 }
 
@@ -431,7 +424,6 @@ static void check_identities(void)
 
 static void test_identities(void **state)
 {
-    (void)state;
     in_each_layout(check_identities);
 }
 
@@ -459,7 +451,6 @@ static void check_lengths(void)
 
 static void test_lengths(void **state)
 {
-    (void)state;
     in_each_layout(check_lengths);
 }
 
@@ -485,7 +476,6 @@ static void check_unreadable(void)
 
 static void test_unreadable(void **state)
 {
-    (void)state;
     in_each_layout(check_unreadable);
 }
 
@@ -665,7 +655,6 @@ static void check_damage(void)
 
 static void test_damage(void **state)
 {
-    (void)state;
     in_each_layout(check_damage);
 }
 

@@ -59,7 +59,6 @@ static void *younger_thread(void *unused)
 
 static void test_a_private_library_is_found(void **state)
 {
-    (void)state;
     pthread_barrier_t barrier;
     pthread_t older, younger;
     void *older_is_right, *younger_is_right;
@@ -85,7 +84,6 @@ static void test_a_private_library_is_found(void **state)
 
 static void test_what_is_not_valid_is_none(void **state)
 {
-    (void)state;
     struct record record = make(55);
     publish(&record);
     assert_int_equal(current(), 55);

@@ -9,7 +9,6 @@ static struct settings settings;
 
 static int setup(void **state)
 {
-    (void)state;
     settings =
         (struct settings){.capture = {.runtime = true, .driver = true, .resource = true, .parameters = true}};
     return 0;
@@ -51,7 +50,6 @@ static void set_list(struct pattern_list *list, char **patterns, size_t count)
 
 static void test_the_default_profile(void **state)
 {
-    (void)state;
     static const char *const on[] = {"cudaLaunchKernel",
                                      "cudaLaunchKernel_ptsz",
                                      "cudaLaunchKernelExC",
@@ -92,7 +90,6 @@ static void test_the_default_profile(void **state)
 
 static void test_full_detail_has_all_calls(void **state)
 {
-    (void)state;
     settings.detail = DETAIL_FULL;
     assert_true(has(CALL_RUNTIME, "cudaGetDevice"));
     assert_true(has(CALL_DRIVER, "cuCtxGetCurrent"));
@@ -102,7 +99,6 @@ static void test_full_detail_has_all_calls(void **state)
  * own. */
 static void test_a_runtime_call_that_is_left_out_is_hidden(void **state)
 {
-    (void)state;
     char *deny[] = {"cudaEvent*"};
     assert_false(is_hidden(CALL_RUNTIME, "cudaEventRecord"));
     set_list(&settings.capture.calls.deny, deny, 1);
@@ -121,7 +117,6 @@ static void test_a_runtime_call_that_is_left_out_is_hidden(void **state)
 
 static void test_domains_can_be_off(void **state)
 {
-    (void)state;
     settings.capture.driver = false;
     assert_false(has(CALL_DRIVER, "cuLaunchKernel"));
     assert_true(has(CALL_RUNTIME, "cudaLaunchKernel"));
@@ -135,7 +130,6 @@ static void test_domains_can_be_off(void **state)
 
 static void test_calls_by_name_group_and_pattern(void **state)
 {
-    (void)state;
     char *allow[] = {"copy", "cudaGetDev?ce", "cuMem*"}, *deny[] = {"cudaMemcpy2D*"};
     set_list(&settings.capture.calls.allow, allow, 3);
     set_list(&settings.capture.calls.deny, deny, 1);
@@ -149,7 +143,6 @@ static void test_calls_by_name_group_and_pattern(void **state)
 
 static void test_a_denied_launch_leaves_work_without_call(void **state)
 {
-    (void)state;
     char *deny[] = {"cudaGraphLaunch"};
     set_list(&settings.capture.calls.deny, deny, 1);
     assert_true(has(CALL_RUNTIME, "cudaLaunchKernel"));
@@ -158,7 +151,6 @@ static void test_a_denied_launch_leaves_work_without_call(void **state)
 
 static void test_default_kinds(void **state)
 {
-    (void)state;
     assert_true(selection_has_activity(&settings, ACTIVITY_KERNEL));
     assert_true(selection_has_activity(&settings, ACTIVITY_MEMCPY));
     assert_true(selection_has_activity(&settings, ACTIVITY_MEMCPY_PEER));
@@ -177,7 +169,6 @@ static void test_default_kinds(void **state)
 
 static void test_graphs_as_a_whole_or_by_nodes(void **state)
 {
-    (void)state;
     settings.detail = DETAIL_GRAPH_NODES;
     assert_false(selection_has_activity(&settings, ACTIVITY_GRAPH_TRACE));
     assert_true(selection_has_activity(&settings, ACTIVITY_KERNEL));
@@ -191,7 +182,6 @@ static void test_graphs_as_a_whole_or_by_nodes(void **state)
 
 static void test_kinds_by_name(void **state)
 {
-    (void)state;
     char *allow[] = {"sync*", "kernel"}, *deny[] = {"kernel", "device"};
     set_list(&settings.capture.activities.allow, allow, 2);
     assert_true(selection_has_activity(&settings, ACTIVITY_SYNCHRONIZATION));
@@ -214,7 +204,6 @@ static bool has_field(uint64_t fields, uint16_t kind, const char *key)
 
 static void test_fields_by_detail(void **state)
 {
-    (void)state;
     uint64_t few = selection_fields(&settings, ACTIVITY_KERNEL);
     settings.detail = DETAIL_FULL;
     uint64_t all = selection_fields(&settings, ACTIVITY_KERNEL);
@@ -244,7 +233,6 @@ static void test_fields_by_detail(void **state)
 
 static void test_a_summary_has_what_it_counts(void **state)
 {
-    (void)state;
     char *allow[] = {"cudaEventRecord"};
     settings.detail = DETAIL_SUMMARY;
     assert_true(has(CALL_RUNTIME, "cudaLaunchKernel"));

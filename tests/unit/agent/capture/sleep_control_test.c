@@ -70,7 +70,6 @@ static void serve(void)
 
 static void test_a_stop_during_a_release_holds_after_it(void **state)
 {
-    (void)state;
     begin(SLEEP_NEVER, false, false);
     sleep_control_suspend();
     assert_true(sleep_control_end_tracing());
@@ -83,7 +82,6 @@ static void test_a_stop_during_a_release_holds_after_it(void **state)
 
 static int set_up(void **state)
 {
-    (void)state;
     sleep_control_stop();
     atomic_store(&sdk_context_is_there, false);
     return 0;
@@ -91,7 +89,6 @@ static int set_up(void **state)
 
 static void test_stays_awake_where_all_is_sampled(void **state)
 {
-    (void)state;
     begin(SLEEP_AUTO, false, false);
     serve();
     assert_true(is_awake());
@@ -104,7 +101,6 @@ static void test_stays_awake_where_all_is_sampled(void **state)
 
 static void test_sleeps_once_a_context_is_not_sampled(void **state)
 {
-    (void)state;
     uint64_t before = counter_get(COUNTER_sleeps);
     begin(SLEEP_AUTO, false, false);
     active_contexts_attached_unsampled();
@@ -117,7 +113,6 @@ static void test_sleeps_once_a_context_is_not_sampled(void **state)
 
 static void test_sleeps_below_an_unsampled_session_where_contexts_are_attached(void **state)
 {
-    (void)state;
     begin(SLEEP_AUTO, false, false);
     sleep_control_set_session(false);
     serve();
@@ -134,7 +129,6 @@ static void test_sleeps_below_an_unsampled_session_where_contexts_are_attached(v
 
 static void test_wakes_for_a_sampled_context_and_until_it_ends(void **state)
 {
-    (void)state;
     begin(SLEEP_ALWAYS, false, false);
     assert_false(is_awake());
     active_contexts_attached();
@@ -153,7 +147,6 @@ static void test_wakes_for_a_sampled_context_and_until_it_ends(void **state)
 
 static void test_counts_the_time_asleep(void **state)
 {
-    (void)state;
     uint64_t before = counter_get(COUNTER_asleep_ns);
     begin(SLEEP_ALWAYS, false, false);
     sched_yield();
@@ -186,7 +179,6 @@ static bool slept_at(uint64_t ms)
 
 static void test_remembers_when_it_slept(void **state)
 {
-    (void)state;
     clock_source = fake_clock;
     fake_now_ns = 5000000;
     begin(SLEEP_ALWAYS, false, false);
@@ -210,7 +202,6 @@ static void test_remembers_when_it_slept(void **state)
 
 static void test_never_sleeps_where_it_must_not(void **state)
 {
-    (void)state;
     begin(SLEEP_NEVER, false, false);
     active_contexts_attached_unsampled();
     serve();
@@ -225,7 +216,6 @@ static void test_never_sleeps_where_it_must_not(void **state)
 
 static void test_stays_awake_for_an_sdk(void **state)
 {
-    (void)state;
     begin(SLEEP_ALWAYS, false, false);
     assert_false(is_awake());
     atomic_store(&sdk_context_is_there, true);
@@ -235,7 +225,6 @@ static void test_stays_awake_for_an_sdk(void **state)
 
 static void test_follows_the_program(void **state)
 {
-    (void)state;
     begin(SLEEP_AUTO, false, false);
     assert_true(sleep_control_is_tracing());
     assert_false(sleep_control_begin_tracing());
@@ -253,7 +242,6 @@ static void test_follows_the_program(void **state)
 
 static void test_follows_cuda_profiler_start_and_stop(void **state)
 {
-    (void)state;
     static struct settings settings = {.capture.cuda_profiler = true};
     atomic_store(&mode_now, MODE_ON);
     sleep_control_start(&settings, false);
@@ -277,7 +265,6 @@ static void note_cancel_state(void)
 /* A canceled thread would keep the lock. */
 static void test_threads_cannot_be_canceled_with_the_lock(void **state)
 {
-    (void)state;
     begin(SLEEP_ALWAYS, false, false);
     meanwhile = note_cancel_state;
     active_contexts_attached();
@@ -293,7 +280,6 @@ static void test_threads_cannot_be_canceled_with_the_lock(void **state)
 
 static void test_the_last_sleep_counts_too(void **state)
 {
-    (void)state;
     uint64_t before = counter_get(COUNTER_asleep_ns);
     begin(SLEEP_ALWAYS, false, false);
     sched_yield();
@@ -306,7 +292,6 @@ static void test_the_last_sleep_counts_too(void **state)
 
 static void test_a_forked_child_has_the_contexts_of_one_thread(void **state)
 {
-    (void)state;
     begin(SLEEP_ALWAYS, false, false);
     active_contexts_attached();
     active_contexts_attached(); /* on another thread of the parent */
@@ -318,7 +303,6 @@ static void test_a_forked_child_has_the_contexts_of_one_thread(void **state)
 
 static void test_is_left_alone_after_the_stop(void **state)
 {
-    (void)state;
     begin(SLEEP_ALWAYS, false, false);
     sleep_control_stop();
     active_contexts_attached();
@@ -353,7 +337,6 @@ static void *fall_asleep_again_and_again(void *unused)
 
 static void test_no_wake_up_is_lost(void **state)
 {
-    (void)state;
     pthread_t threads[THREADS], service;
     uint64_t before = counter_get(COUNTER_sleeps);
     begin(SLEEP_ALWAYS, false, false);
@@ -370,7 +353,6 @@ static void test_no_wake_up_is_lost(void **state)
 
 static void test_a_stop_waits_for_calls_that_are_under_way(void **state)
 {
-    (void)state;
     uint64_t cut = counter_get(COUNTER_calls_cut);
     begin(SLEEP_NEVER, false, false);
     atomic_store(&calls_under_way, 2);
@@ -389,7 +371,6 @@ static void test_a_stop_waits_for_calls_that_are_under_way(void **state)
 
 static void test_a_stop_waits_no_longer_than_it_is_told(void **state)
 {
-    (void)state;
     uint64_t cut = counter_get(COUNTER_calls_cut);
     begin(SLEEP_NEVER, false, false);
     atomic_store(&calls_under_way, 2);
@@ -429,14 +410,12 @@ static void check_that_a_stop_waits(void (*this_thread)(void), void (*other_thre
 
 static void test_the_pipeline_thread_does_not_end_a_stop_that_begins(void **state)
 {
-    (void)state;
     begin(SLEEP_NEVER, false, false);
     check_that_a_stop_waits(stop_tracing, serve_once);
 }
 
 static void test_a_stop_that_begins_as_capture_falls_asleep_waits(void **state)
 {
-    (void)state;
     begin(SLEEP_ALWAYS, false, false);
     active_contexts_attached();
     active_contexts_detached();
@@ -447,7 +426,6 @@ static void test_a_stop_that_begins_as_capture_falls_asleep_waits(void **state)
 
 static void test_a_start_ends_the_wait(void **state)
 {
-    (void)state;
     uint64_t sleeps = counter_get(COUNTER_sleeps);
     begin(SLEEP_NEVER, false, false);
     atomic_store(&calls_under_way, 1);

@@ -189,7 +189,6 @@ static struct settings settings;
 
 static int setup(void **state)
 {
-    (void)state;
     memset(&fake, 0, sizeof fake);
     callbacks_on_graph = NULL;
     cupti.version = CUPTI_VERSION_13_5;
@@ -200,7 +199,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     atomic_store(&fake.holds_back, false);
     atomic_store(&fake.holds_flush, false);
     switches_off();
@@ -217,7 +215,6 @@ static void turn_on(void)
 static void test_it_is_on_when_all_callbacks_are_enabled(void **state)
 {
     struct error err;
-    (void)state;
     turn_on();
     assert_int_equal(atomic_load(&mode_now), MODE_ON);
     assert_int_equal(fake.enables_while_on, 0);
@@ -228,7 +225,6 @@ static void test_it_is_on_when_all_callbacks_are_enabled(void **state)
 
 static void test_the_first_graph_enables_its_records_at_once(void **state)
 {
-    (void)state;
     turn_on();
     switches_follow();
     assert_int_equal(fake.enables, 0);
@@ -244,7 +240,6 @@ static void test_the_first_graph_enables_its_records_at_once(void **state)
 /* CUPTI crashes if they are enabled late. */
 static void test_an_older_cupti_has_them_from_the_start(void **state)
 {
-    (void)state;
     settings.cupti.api = CUPTI_API_CLASSIC;
     cupti.version = CUPTI_VERSION_13_0;
     turn_on();
@@ -254,7 +249,6 @@ static void test_an_older_cupti_has_them_from_the_start(void **state)
 
 static void test_records_that_are_always_enabled_wait_for_no_graph(void **state)
 {
-    (void)state;
     settings.cupti.graph_records = GRAPH_RECORDS_ALWAYS;
     turn_on();
     assert_true(fake.are_graphs_on);
@@ -263,7 +257,6 @@ static void test_records_that_are_always_enabled_wait_for_no_graph(void **state)
 
 static void test_no_records_of_graphs_where_nodes_are_traced(void **state)
 {
-    (void)state;
     settings.detail = DETAIL_GRAPH_NODES;
     turn_on();
     assert_null(callbacks_on_graph);
@@ -284,7 +277,6 @@ static bool has_callback(enum call_domain domain, const char *name)
 /* A runtime call that the user does not trace must not hide the driver call inside it. */
 static void test_callbacks_that_announce_graphs(void **state)
 {
-    (void)state;
     settings.capture.driver = false;
     turn_on();
     assert_true(has_callback(CALL_RUNTIME, "cudaStreamBeginCapture"));
@@ -340,7 +332,6 @@ static void *release_soon(void *unused)
 
 static void test_other_threads_wait_until_records_are_enabled(void **state)
 {
-    (void)state;
     turn_on();
     pthread_t first = start_first(), others[4], releaser;
     for (size_t i = 0; i < 4; i++)
@@ -355,7 +346,6 @@ static void test_other_threads_wait_until_records_are_enabled(void **state)
 
 static void test_a_stop_ends_the_wait(void **state)
 {
-    (void)state;
     pthread_t releaser;
     turn_on();
     pthread_t first = start_first(), other = start();
@@ -372,7 +362,6 @@ static void test_a_stop_ends_the_wait(void **state)
 
 static void test_a_cupti_that_hangs_is_waited_for_once(void **state)
 {
-    (void)state;
     turn_on();
     pthread_t first = start_first();
     assert_false(join(start())); /* after GRAPHS_WAIT_MS */
@@ -386,7 +375,6 @@ static void test_a_cupti_that_hangs_is_waited_for_once(void **state)
 
 static void test_refused_records_are_not_tried_again(void **state)
 {
-    (void)state;
     fake.refuses = true;
     turn_on();
     callbacks_on_graph();
@@ -397,7 +385,6 @@ static void test_refused_records_are_not_tried_again(void **state)
 
 static void test_nothing_is_enabled_after_the_end(void **state)
 {
-    (void)state;
     turn_on();
     switches_quiet();
     callbacks_on_graph();
@@ -410,7 +397,6 @@ static void test_nothing_is_enabled_after_the_end(void **state)
 static void test_they_stay_disabled_after_a_release(void **state)
 {
     struct error err;
-    (void)state;
     turn_on();
     switches_off();
     assert_int_equal(switches_on_again(&err), STATUS_OK);
@@ -421,7 +407,6 @@ static void test_they_stay_disabled_after_a_release(void **state)
 /* The callback may wait for the lock of the thread that unsubscribes. */
 static void test_the_end_waits_for_no_callback_that_waits_for_it(void **state)
 {
-    (void)state;
     turn_on();
     fake.waits_for_callbacks = true;
     switches_off();
@@ -468,7 +453,6 @@ static void test_no_records_are_switched_during_a_flush(void **state)
 {
     static void (*const ways[])(void) = {pause_for_another_tool, make_first_graph, switches_quiet,
                                          switches_off};
-    (void)state;
     settings.cupti.api = CUPTI_API_CLASSIC;
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         pthread_t releaser;
@@ -487,7 +471,6 @@ static void test_no_records_are_switched_during_a_flush(void **state)
 
 static void test_a_flush_that_hangs_is_waited_for_once(void **state)
 {
-    (void)state;
     settings.cupti.api = CUPTI_API_CLASSIC;
     turn_on();
     pthread_t flushing = start_flush();

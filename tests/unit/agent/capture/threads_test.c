@@ -24,7 +24,6 @@ struct record {
 
 static int setup_all(void **state)
 {
-    (void)state;
     return threads_init(RING_BYTES, TOTAL_BYTES) != STATUS_OK;
 }
 
@@ -95,7 +94,6 @@ static void *check_own_slot(void *unused)
 
 static void test_a_dead_thread_s_records_are_drained_before_its_slot_is_free(void **state)
 {
-    (void)state;
     uint64_t seen = counter_get(COUNTER_threads_seen);
     run_thread(check_own_slot, NULL);
     assert_int_equal(counter_get(COUNTER_threads_seen), seen + 1);
@@ -122,7 +120,6 @@ static void *fill_half_a_ring(void *unused)
 
 static void test_the_fullest_ring_is_told_until_it_is_drained(void **state)
 {
-    (void)state;
     assert_int_equal(threads_fullest_ring(), 0);
     run_thread(fill_half_a_ring, NULL);
     assert_int_equal(threads_fullest_ring(), 50); /* the thread has exited, but its records are not drained */
@@ -138,7 +135,6 @@ static void *write_one(void *unused)
 
 static void test_what_is_not_drained_keeps_its_slot(void **state)
 {
-    (void)state;
     run_thread(write_one, NULL);
     threads_visit(visit_nothing, NULL);
     threads_visit(visit_nothing, NULL);
@@ -172,7 +168,6 @@ static void *try_without_slot(void *first_slot_after)
 
 static void test_a_thread_without_slot_gets_one_when_another_dies(void **state)
 {
-    (void)state;
     pthread_t threads[SLOTS], late;
     uint32_t ring_bytes[SLOTS];
     int tries = 0;
@@ -212,7 +207,6 @@ static void *rename_late(void *unused)
 
 static void test_late_names_are_seen(void **state)
 {
-    (void)state;
     run_thread(rename_late, NULL);
     assert_string_equal(drain_all().names[0], "named-late");
 }
@@ -239,7 +233,6 @@ static void *be_someone(void *unused)
 
 static void test_a_replay_says_who_a_thread_is(void **state)
 {
-    (void)state;
     threads_set_identity(recorded_identity);
     run_thread(be_someone, NULL);
     struct drained drained = drain_all();
@@ -272,7 +265,6 @@ static void *die_with_hook(void *unused)
 
 static void test_calls_in_exit_hooks_are_kept(void **state)
 {
-    (void)state;
     assert_int_equal(pthread_key_create(&host_key, host_hook), 0);
     run_thread(die_with_hook, NULL);
     struct drained drained = drain_all();
@@ -324,7 +316,6 @@ static void *consume(void *context)
 
 static void test_masses_of_threads(void **state)
 {
-    (void)state;
     pthread_t parents[PARENTS], consumer;
     static struct drained drained;
     assert_int_equal(pthread_create(&consumer, NULL, consume, &drained), 0);
@@ -344,7 +335,6 @@ static void test_masses_of_threads(void **state)
 /* Must be last: allocates again. */
 static void test_no_memory(void **state)
 {
-    (void)state;
     assert_int_equal(threads_init(RING_BYTES, 0), STATUS_NO_MEMORY);
 }
 

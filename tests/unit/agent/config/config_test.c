@@ -1014,7 +1014,6 @@ static void test_an_endpoint_that_is_none_is_an_error(void **state)
 
 static void test_the_probability_sampler_is_the_ratio_s_new_name(void **state)
 {
-    (void)state;
     assert_quiet(load_file("file_format: \"1.1\"\n"
                            "tracer_provider:\n"
                            "  processors: [{simple: {exporter: {console: }}}]\n"
@@ -1197,7 +1196,6 @@ static void test_overrides_switch_the_protocol(void **state)
 
 static void test_overrides_are_checked_by_themselves(void **state)
 {
-    (void)state;
     struct error err = {""};
     assert_int_equal(config_check_overrides("detail=full\nendpoint=http://h:1;protocol=grpc", "x", &err),
                      STATUS_OK);
@@ -1233,7 +1231,6 @@ static void test_wrong_overrides_are_errors(void **state)
 
 static void test_white_space_around_a_value(void **state)
 {
-    (void)state;
     set_variable("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318\n");
     set_variable("OTEL_EXPORTER_OTLP_HEADERS", " a=b\n,authorization=Bearer x\r\n");
     set_variable("OTEL_SERVICE_NAME", "svc ");
@@ -1268,7 +1265,6 @@ static void test_variables_that_do_not_exist(void **state)
                      "CUSPAN",
                      NULL};
     struct config_input input = {.getenv = get_variable, .variables = names};
-    (void)state;
     assert_warns(config_load(&input, &settings, &report),
                  "CUSPAN_DETIAL: ignored, because there is no such variable; did you mean CUSPAN_DETAIL?");
     assert_says(CONFIG_WARNING, "CUSPAN_WHAT_IS_THIS: ignored");

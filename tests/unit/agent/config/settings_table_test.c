@@ -55,7 +55,6 @@ static void test_every_text_is_freed(void **state)
         texts++;
     }
     assert_true(texts > 5);
-    (void)state;
 }
 
 static void test_every_row_is_complete(void **state)

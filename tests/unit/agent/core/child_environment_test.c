@@ -38,7 +38,6 @@ static void expect(char *const *given, const char *const *wanted)
 
 static void test_without_a_context_it_stays_as_it_is(void **state)
 {
-    (void)state;
     char *given[] = {"A=1", "TRACEPARENT=00-" ANOTHER "-00f067aa0ba902b7-01", "TRACESTATE=a=1", NULL};
     EXPECT(given, given[0], given[1], given[2]);
     char *none[] = {NULL};
@@ -47,7 +46,6 @@ static void test_without_a_context_it_stays_as_it_is(void **state)
 
 static void test_the_context_takes_the_place_of_the_process_s(void **state)
 {
-    (void)state;
     char *given[] = {"TRACEPARENT=00-" ANOTHER "-00f067aa0ba902b7-01",
                      "A=1",
                      "TRACESTATE=a=1",
@@ -68,7 +66,6 @@ static void test_the_context_takes_the_place_of_the_process_s(void **state)
 /* The context of a session or a range has no tracestate of its own. */
 static void test_the_tracestate_of_the_same_trace_stays(void **state)
 {
-    (void)state;
     char *given[] = {"TRACESTATE=a=1", "TRACEPARENT=00-" TRACE "-ffffffffffffffff-01", NULL};
     uint64_t token = attach(NULL);
     EXPECT(given, "TRACEPARENT=" HEADER, "TRACESTATE=a=1");
@@ -80,7 +77,6 @@ static void test_the_tracestate_of_the_same_trace_stays(void **state)
 
 static void test_a_child_sees_it(void **state)
 {
-    (void)state;
     char *given[] = {"A=1", NULL},
          *program[] = {"/bin/sh", "-c", "test \"$A $TRACEPARENT\" = \"1 " HEADER "\"", NULL};
     uint64_t token = attach(NULL);
@@ -100,7 +96,6 @@ static void test_a_child_sees_it(void **state)
 
 static void test_without_an_agent_there_is_nothing_to_finish(void **state)
 {
-    (void)state;
     assert_int_equal(cuspan_finish(), -1);
 }
 
@@ -109,7 +104,6 @@ static void test_tracestates_outlive_their_contexts(void **state)
 {
     cuspan_context taken[CUSPAN_STATES_MAX];
     char text[32];
-    (void)state;
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < CUSPAN_STATES_MAX; i++) {
             snprintf(text, sizeof text, "vendor=%d", i);
@@ -126,7 +120,6 @@ static void test_tracestates_outlive_their_contexts(void **state)
 
 static int setup_all(void **state)
 {
-    (void)state;
     unsetenv("TRACEPARENT");
     return unsetenv("CUDA_INJECTION64_PATH");
 }

@@ -77,7 +77,6 @@ static void remove_root(void)
 
 static int setup(void **state)
 {
-    (void)state;
     memset(variables, 0, sizeof variables);
     strcpy(root + sizeof root - 7, "XXXXXX");
     return mkdtemp(root) ? 0 : -1;
@@ -85,7 +84,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     resource_deinit(&resource);
     remove_root();
     return 0;
@@ -93,7 +91,6 @@ static int teardown(void **state)
 
 static void test_nothing_around_is_nothing_said(void **state)
 {
-    (void)state;
     look();
     assert_int_equal(resource.attr_count, 0);
     given("HOSTNAME", "box");
@@ -113,7 +110,6 @@ static void expect_rank(int64_t rank, int64_t local_rank, int64_t world_size)
 
 static void test_ranks_of_each_launcher(void **state)
 {
-    (void)state;
     given("SLURM_PROCID", "9");
     given("SLURM_LOCALID", "1");
     given("SLURM_NTASKS", "16");
@@ -135,7 +131,6 @@ static void test_ranks_of_each_launcher(void **state)
 
 static void test_ranks_of_each_mpi_and_job_system(void **state)
 {
-    (void)state;
     static const char *const launchers[][3] = {
         {"RANK", "LOCAL_RANK", "WORLD_SIZE"},
         {"HOROVOD_RANK", "HOROVOD_LOCAL_RANK", "HOROVOD_SIZE"},
@@ -158,7 +153,6 @@ static void test_ranks_of_each_mpi_and_job_system(void **state)
 /* srun --mpi=pmi2: PMI has no local rank, and Slurm's variables describe the same processes. */
 static void test_a_local_rank_of_another_that_agrees(void **state)
 {
-    (void)state;
     given("PMI_RANK", "7");
     given("PMI_SIZE", "16");
     given("SLURM_PROCID", "7");
@@ -172,7 +166,6 @@ static void test_a_local_rank_of_another_that_agrees(void **state)
 
 static void test_what_is_no_rank(void **state)
 {
-    (void)state;
     static const char *const wrong[] = {"", "-1", " 1", "1x", "0x1", "2147483648", "99999999999999999999"};
     given("RANK", "");
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -183,7 +176,6 @@ static void test_what_is_no_rank(void **state)
 
 static void test_a_slurm_job(void **state)
 {
-    (void)state;
     given("SLURM_JOB_ID", "4711");
     given("SLURMD_NODENAME", "node-3");
     look();
@@ -214,7 +206,6 @@ static void expect_container(const char *groups, const char *mounts, const char 
 
 static void test_containers_by_their_control_group(void **state)
 {
-    (void)state;
     expect_container("12:memory:/docker/" ID "\n11:cpu:/\n", "", ID, "");
     expect_container("0::/system.slice/docker-" ID ".scope\n", "", ID, "");
     expect_container("0::/user.slice/libpod-" ID ".scope/container\n", "", ID, "");
@@ -237,7 +228,6 @@ static void test_containers_by_their_control_group(void **state)
 
 static void test_containers_by_their_mounts(void **state)
 {
-    (void)state;
     expect_container("0::/\n",
                      "1 2 8:1 / / rw - overlay overlay rw\n"
                      "3 2 8:1 /var/lib/docker/containers/" ID
@@ -258,7 +248,6 @@ static void test_containers_by_their_mounts(void **state)
 
 static void test_a_pod(void **state)
 {
-    (void)state;
     given_file(TOKEN, "training\n");
     given_file("/etc/hosts", "# Kubernetes-managed hosts file.\n127.0.0.1 localhost\n");
     given("HOSTNAME", "trainer-0");
@@ -289,7 +278,6 @@ static void expect_pod(const char *name, const char *uid, const char *space, con
 
 static void test_what_a_pod_is_told_by_variables(void **state)
 {
-    (void)state;
     given("POD_NAME", "job-3-x7x2p");
     given("POD_UID", UID);
     given("POD_NAMESPACE", "training");
@@ -314,7 +302,6 @@ static void test_what_a_pod_is_told_by_variables(void **state)
 
 static void test_what_is_known_stays(void **state)
 {
-    (void)state;
     struct deployment from = {variable, root};
     given("RANK", "3");
     given("WORLD_SIZE", "4");

@@ -24,7 +24,6 @@ static const char *text_of(const struct resource *resource, const char *key)
 
 static void test_what_is_always_there(void **state)
 {
-    (void)state;
     struct resource resource = {0};
     assert_int_equal(detect_resource(&resource, 13000, "13.5"), STATUS_OK);
     assert_string_equal(text_of(&resource, "service.name"), "unknown_service:detect_test");
@@ -46,7 +45,6 @@ static void test_what_is_always_there(void **state)
 
 static void test_what_the_user_has_set_stays(void **state)
 {
-    (void)state;
     struct resource resource = {0};
     assert_int_equal(resource_set_string(&resource, "service.name", "mine"), STATUS_OK);
     assert_int_equal(resource_set_string(&resource, "host.id", "my-host"), STATUS_OK);
@@ -72,7 +70,6 @@ static void write_table(const char *name, const char *text)
 
 static void test_the_address_of_the_host(void **state)
 {
-    (void)state;
     char path[128], address[HOST_ADDRESS_BYTES];
     assert_non_null(mkdtemp(root));
     snprintf(path, sizeof path, "mkdir -p %s/proc/net", root);
@@ -100,7 +97,6 @@ static void test_the_address_of_the_host(void **state)
 
 static void test_a_full_resource_is_an_error(void **state)
 {
-    (void)state;
     struct resource resource = {0};
     char key[16];
     for (int i = 0; i < RESOURCE_ATTRS_MAX; i++) {
@@ -121,7 +117,6 @@ static void write_file(const char *path, const char *text)
 
 static void test_where_a_device_is_on_the_bus(void **state)
 {
-    (void)state;
     char folder[] = "/tmp/cuspan-detect-test-XXXXXX", gpu[64], file[96];
     struct resource resource = {0};
     assert_non_null(mkdtemp(folder));
@@ -192,7 +187,6 @@ static void expect_program(const char *want, const char *name, char *const argum
 
 static void test_the_program_s_name(void **state)
 {
-    (void)state;
     if (is_under_qemu())
         skip();
     assert_string_equal(detect_program(), "detect_test");
@@ -213,7 +207,6 @@ static void test_the_program_s_name(void **state)
 /* The code of multiprocessing, but below a shell script, which is not Python. */
 static void test_a_child_whose_parent_is_no_python(void **state)
 {
-    (void)state;
     if (is_under_qemu())
         skip();
     char folder[] = "/tmp/cuspan-detect-test-XXXXXX", program[256] = "", command[768], got[64] = "";

@@ -73,7 +73,6 @@ static const char *place(const char *under)
 /* Like the kernel: devices below their bridges, and a folder of links to all of them. */
 static int setup_all(void **state)
 {
-    (void)state;
     if (!mkdtemp(root))
         return 1;
     snprintf(gpus, sizeof gpus, "%s/gpus", root);
@@ -89,7 +88,6 @@ static int setup_all(void **state)
 
 static int teardown_all(void **state)
 {
-    (void)state;
     char command[128];
     snprintf(command, sizeof command, "rm -r %s", root);
     return system(command);
@@ -103,7 +101,6 @@ static void begin(bool asks_nvml)
 
 static int setup(void **state)
 {
-    (void)state;
     memset(&nvml, 0, sizeof nvml);
     put_end(place("tree/" BRIDGE "/" GPU), "32.0 GT/s PCIe\n", "16\n", "0x10de\n");
     put_end(place("tree/" BRIDGE), "32.0 GT/s PCIe\n", "16\n", "0x1000\n");
@@ -117,7 +114,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     resource_deinit(&device);
     return 0;
 }
@@ -137,7 +133,6 @@ static void expect_pcie(int64_t generation, int64_t width)
 
 static void test_a_link_is_as_good_as_its_worse_end(void **state)
 {
-    (void)state;
     put_end(place("tree/" BRIDGE), "16.0 GT/s PCIe\n", "8\n", "0x8086\n");
     expect_pcie(4, 8);
     assert_int_equal(number_of("cuda.device.pcie.bandwidth"), 15753846153);
@@ -146,7 +141,6 @@ static void test_a_link_is_as_good_as_its_worse_end(void **state)
 
 static void test_the_speed_of_an_idle_link_is_no_peak(void **state)
 {
-    (void)state;
     put(place("tree/" BRIDGE "/" GPU), "current_link_speed", "2.5 GT/s PCIe\n");
     put(place("tree/" BRIDGE "/" GPU), "current_link_width", "1\n");
     expect_pcie(5, 16);
@@ -154,14 +148,12 @@ static void test_the_speed_of_an_idle_link_is_no_peak(void **state)
 
 static void test_what_an_emulated_bridge_says_is_not_believed(void **state)
 {
-    (void)state;
     put_end(place("tree/" BRIDGE), "16.0 GT/s PCIe\n", "32\n", "0x1b36\n");
     expect_pcie(-1, -1);
 }
 
 static void test_an_end_that_does_not_tell(void **state)
 {
-    (void)state;
     put_end(place("tree/" BRIDGE), "Unknown\n", "16\n", "0x1000\n");
     expect_pcie(-1, -1);
     begin(true);
@@ -171,7 +163,6 @@ static void test_an_end_that_does_not_tell(void **state)
 
 static void test_a_device_of_another_machine(void **state)
 {
-    (void)state;
     assert_int_equal(resource_set_string(&device, "cuda.device.uuid", "GPU-2"), STATUS_OK);
     expect_pcie(-1, -1);
     assert_null(resource_find(&device, "cuda.device.pci.address"));
@@ -196,7 +187,6 @@ static void answer(const char *id, uint32_t count)
 
 static void test_nvml_is_asked_once_at_the_first_copy_between_gpus(void **state)
 {
-    (void)state;
     expect_pcie(5, 16);
     assert_false(device_links_look());
     assert_int_equal(nvml.asked, 0);
@@ -216,7 +206,6 @@ static void test_nvml_is_asked_once_at_the_first_copy_between_gpus(void **state)
 
 static void test_an_answer_of_another_device_or_none(void **state)
 {
-    (void)state;
     expect_pcie(5, 16);
     device_links_peer_copy();
     answer("GPU-7", 18);
@@ -227,7 +216,6 @@ static void test_an_answer_of_another_device_or_none(void **state)
 
 static void test_a_setting_keeps_nvml_away(void **state)
 {
-    (void)state;
     begin(false);
     expect_pcie(5, 16);
     device_links_peer_copy();
@@ -244,7 +232,6 @@ static const char *recorded(const char *uuid)
 
 static void test_a_replay_has_what_was_recorded(void **state)
 {
-    (void)state;
     device_links_begin(&(struct device_links_options){
         .gpus_folder = gpus, .pci_folder = pci, .asks_nvml = true, .is_replay = true, .recorded = recorded});
     expect_pcie(3, 4);
@@ -258,7 +245,6 @@ static void test_a_replay_has_what_was_recorded(void **state)
 
 static void test_more_gpus_than_it_keeps(void **state)
 {
-    (void)state;
     char uuid[16];
     for (unsigned i = 0; i < HARDWARE_GPUS_MAX + 3; i++) {
         snprintf(uuid, sizeof uuid, "GPU-%u", 100 + i);

@@ -31,7 +31,6 @@ static void pass_100_of_each(const struct capture_sink *to)
 
 static int setup(void **state)
 {
-    (void)state;
     counters_reset();
     calls = activities = 0;
     return 0;
@@ -39,7 +38,6 @@ static int setup(void **state)
 
 static void test_before_the_deadline_all_records_pass(void **state)
 {
-    (void)state;
     struct capture_sink limited = discard_sink_after(&sink, UINT64_MAX);
     pass_100_of_each(&limited);
     assert_int_equal(calls, 100);
@@ -49,7 +47,6 @@ static void test_before_the_deadline_all_records_pass(void **state)
 
 static void test_after_the_deadline_all_are_counted(void **state)
 {
-    (void)state;
     struct capture_sink limited = discard_sink_after(&sink, 0);
     pass_100_of_each(&limited);
     assert_int_equal(calls + activities, 0);
@@ -58,7 +55,6 @@ static void test_after_the_deadline_all_are_counted(void **state)
 
 static void test_a_broken_agent_counts_them_as_its_own_fault(void **state)
 {
-    (void)state;
     pass_100_of_each(&discard_sink);
     assert_int_equal(counter_get(COUNTER_lost_broken), 200);
 }

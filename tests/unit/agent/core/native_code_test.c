@@ -33,19 +33,16 @@ static char folder[] = "/tmp/cuspan-native-code-XXXXXX";
 
 static int setup_all(void **state)
 {
-    (void)state;
     return mkdtemp(folder) && native_frames_start() == STATUS_OK ? 0 : -1;
 }
 
 static int teardown_all(void **state)
 {
-    (void)state;
     return rmdir(folder);
 }
 
 static int setup(void **state)
 {
-    (void)state;
     native_code_allow(UINT64_MAX);
     return 0;
 }
@@ -257,7 +254,6 @@ uint64_t stub_of_long(void)
 
 static void test_names_are_not_those_of_a_library_that_came_later(void **state)
 {
-    (void)state;
     struct library library = load();
     const struct code_record *code = make(0, (uint64_t[]){here(), library.address}, 2, 0, 0);
     unload(&library);
@@ -282,7 +278,6 @@ static void test_names_are_not_those_of_a_library_that_came_later(void **state)
 
 static void test_before_the_start_nothing_changes(void **state)
 {
-    (void)state;
     const struct code_record *code = make(0, (uint64_t[]){here()}, 1, 0, 0);
     assert_ptr_equal(native_code_name(code), code);
     assert_int_equal(native_code_start(), STATUS_OK);
@@ -291,7 +286,6 @@ static void test_before_the_start_nothing_changes(void **state)
 
 static void test_other_stacks_stay_as_they_are(void **state)
 {
-    (void)state;
     struct code_record known = {.head = {sizeof known, RECORD_CODE, 0, 0}, .id = 7, .frame_count = 2};
     native_code_allow(0);
     assert_ptr_equal(native_code_name(&known), &known);
@@ -301,7 +295,6 @@ static void test_other_stacks_stay_as_they_are(void **state)
 
 static void test_frames_have_names(void **state)
 {
-    (void)state;
     struct library library = load();
     void *libc = dlopen("libc.so.6", RTLD_NOW); /* sanitizers have a qsort() of their own */
     assert_non_null(libc);
@@ -322,7 +315,6 @@ static void test_frames_have_names(void **state)
 
 static void test_the_runtime_and_stubs_are_not_the_programs(void **state)
 {
-    (void)state;
     uint64_t (*const functions[])(void) = {cudaLaunchAny, stub_of_fill, fill_of_ns, fill_all,
                                            fill_of_ns,    cuLaunchAny,  cudistance};
     static const char *const names[] = {"|cudaLaunchAny+",      "|__device_stub__", "|ns::fill(int*)+",
@@ -340,7 +332,6 @@ static void test_the_runtime_and_stubs_are_not_the_programs(void **state)
 /* With optimization, the stub is called by the code that launches. */
 static void test_a_launcher_with_a_part_of_the_kernels_name_is_the_programs(void **state)
 {
-    (void)state;
     uint64_t (*const stubs[])(void) = {stub_of_fill, stub_of_scale, stub_of_long};
     uint64_t (*const launchers[])(void) = {fil_of_ns, fill_of_ns, scale, ns_of_none};
     static const char *const names[] = {"|ns::fil(int*)+", "|ns::fill(int*)+", "|scale+", "|ns(int*)+"};
@@ -358,7 +349,6 @@ static void test_a_launcher_with_a_part_of_the_kernels_name_is_the_programs(void
 
 static void test_a_cut_stack_stays_cut(void **state)
 {
-    (void)state;
     const struct code_record *named = expect_named(make(0, (uint64_t[]){here()}, 1, 0, CODE_IS_CUT));
     assert_int_equal(named->flags, CODE_IS_DESCRIBED | CODE_IS_CUT);
     assert_int_equal(expect_named(make(0, (uint64_t[]){here()}, 1, 0, 0))->flags, CODE_IS_DESCRIBED);
@@ -417,7 +407,6 @@ static void expect_python(const struct code_record *named, const struct code_rec
 
 static void test_a_native_caller_comes_before_python(void **state)
 {
-    (void)state;
     const struct code_record *code = make_python(here(), 3, 7, CODE_IS_OF_NODES);
     const struct code_record *named = expect_named(code);
     assert_int_equal(named->frame_count, 4);
@@ -430,7 +419,6 @@ static void test_a_native_caller_comes_before_python(void **state)
 
 static void test_a_native_caller_takes_the_place_of_outermost_frames(void **state)
 {
-    (void)state;
     const struct code_record *code = make_python(here(), 16, 241, 0);
     assert_true(code->head.bytes + 20 > CODE_RECORD_BYTES_MAX);
     const struct code_record *named = expect_named(code);
@@ -441,7 +429,6 @@ static void test_a_native_caller_takes_the_place_of_outermost_frames(void **stat
 
 static void test_a_native_caller_in_parts(void **state)
 {
-    (void)state;
     struct library library = load();
     const struct code_record *code = make_python(library.address, 2, 3, 0), *named;
     unsigned parts = 0;
@@ -459,7 +446,6 @@ static void test_a_native_caller_in_parts(void **state)
 
 static void test_an_empty_stack(void **state)
 {
-    (void)state;
     const struct code_record *named = expect_named(make(0, (uint64_t[]){0}, 0, 0, CODE_IS_CUT));
     assert_int_equal(named->frame_count, 0);
     assert_int_equal(named->head.bytes, sizeof *named);
@@ -477,7 +463,6 @@ static const struct code_record *name_long_ones(uint32_t count)
 
 static void test_long_names_become_shorter(void **state)
 {
-    (void)state;
     const struct code_record *named = name_long_ones(20);
     assert_int_equal(named->frame_count, 20);
     expect_frame(named, 19, "native_code_test", "fit_into_a_record+0x1", true);
@@ -493,7 +478,6 @@ static void test_long_names_become_shorter(void **state)
 /* Frames that do not fit are left out, and the stack is marked as cut. */
 static void test_a_stack_that_does_not_fit(void **state)
 {
-    (void)state;
     const struct code_record *named = name_long_ones(CODE_FRAMES_MAX);
     assert_in_range(named->frame_count, 30, CODE_FRAMES_MAX - 1);
     assert_true(named->flags & CODE_IS_CUT);
@@ -505,7 +489,6 @@ static void test_a_stack_that_does_not_fit(void **state)
 
 static void test_a_large_library_takes_many_parts(void **state)
 {
-    (void)state;
     struct library library = load();
     const struct code_record *code = make(0, (uint64_t[]){here(), library.address}, 2, 0, 0);
     assert_true(name_in_parts(code) > 1);
@@ -516,7 +499,6 @@ static void test_a_large_library_takes_many_parts(void **state)
 
 static void test_parts_give_the_same_names(void **state)
 {
-    (void)state;
     struct library library = load();
     const struct code_record *code =
                                  make(0, (uint64_t[]){here(), library.address, here()}, 3, 0, CODE_IS_CUT),
@@ -534,7 +516,6 @@ static void test_parts_give_the_same_names(void **state)
 
 static void test_stacks_share_the_time(void **state)
 {
-    (void)state;
     const struct code_record *one = make(0, (uint64_t[]){here()}, 1, 0, 0),
                              *other = make(1, (uint64_t[]){here()}, 1, 0, 0);
     native_code_allow(ONE_PART);
@@ -547,7 +528,6 @@ static void test_stacks_share_the_time(void **state)
 /* A flush or the end of the process comes in between. */
 static void test_without_a_limit_it_is_done_at_once(void **state)
 {
-    (void)state;
     struct library library = load();
     const struct code_record *code = make(0, (uint64_t[]){library.address}, 1, 0, 0);
     native_code_allow(ONE_PART);
@@ -560,7 +540,6 @@ static void test_without_a_limit_it_is_done_at_once(void **state)
 
 static void test_no_stack_waits_without_end(void **state)
 {
-    (void)state;
     struct library library = load();
     const struct code_record *code = make(0, (uint64_t[]){library.address}, 1, 0, 0);
     native_code_allow(ONE_PART);
@@ -574,7 +553,6 @@ static void test_no_stack_waits_without_end(void **state)
 /* More threads than are remembered; each asks in each round, and one round has the time for one part. */
 static void test_stacks_of_many_threads(void **state)
 {
-    (void)state;
     struct library library = load();
     const struct code_record *waiting[RECORDS];
     unsigned left = RECORDS, rounds = 0;
@@ -610,7 +588,6 @@ static void prepare_all(void)
 
 static void test_symbols_are_read_in_advance(void **state)
 {
-    (void)state;
     struct library library = load(), other = load();
     prepare_all();
     assert_int_equal(name_in_parts(make(0, (uint64_t[]){library.address}, 1, 0, 0)), 1);
@@ -624,7 +601,6 @@ static void test_symbols_are_read_in_advance(void **state)
 
 static void test_a_stack_comes_before_symbols_in_advance(void **state)
 {
-    (void)state;
     const uint64_t later_ns = UINT64_MAX / 2;
     struct library library = load(), other = load();
     const struct code_record *code = make(0, (uint64_t[]){library.address}, 1, 0, 0);
@@ -670,7 +646,6 @@ static bool has_function(const struct code_record *named, const char *function)
  * first use. */
 static void test_the_rest_of_a_stack_is_taken_once(void **state)
 {
-    (void)state;
     struct library library = load();
     struct walked walked;
     walk_here(&walked);

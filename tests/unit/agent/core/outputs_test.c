@@ -35,7 +35,6 @@ static const struct attr_key key_text = ATTR_KEY("text");
 
 static int setup(void **state)
 {
-    (void)state;
     counters_reset();
     stderr_begin();
     has_reader = false;
@@ -84,7 +83,6 @@ static void begin_to_read(void)
 
 static int teardown(void **state)
 {
-    (void)state;
     if (!has_reader)
         begin_to_read();
     outputs_destroy(outputs, clock_monotonic_ns() + SOON_NS);
@@ -130,7 +128,6 @@ static uint64_t lost(void)
 
 static void test_a_batch_leaves_room_for_those_behind_it(void **state)
 {
-    (void)state;
     uint64_t sent[OUTPUT_NUMBERS] = {0}, bytes, free_bytes;
     start();
     for (unsigned i = 0; i < SPANS && !sent[0]; i++) {
@@ -208,7 +205,6 @@ static void test_none_waits_longer_than_the_pause(void **state)
  * hang. */
 static void test_none_waits_for_an_exporter_that_is_stuck(void **state)
 {
-    (void)state;
     start();
     outputs_set_pause(outputs, NEVER_NS, it_can);
     add_spans(SPANS);

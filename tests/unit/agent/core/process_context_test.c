@@ -123,7 +123,6 @@ static void publish(const struct buffer *payload)
 
 static int withdraw(void **state)
 {
-    (void)state;
     resource_deinit(&resource);
     if (published)
         munmap(published, 3 * PAGE);
@@ -144,13 +143,11 @@ static size_t read_again(void)
 
 static void test_a_process_without_one(void **state)
 {
-    (void)state;
     assert_int_equal(read_again(), 0);
 }
 
 static void test_a_published_context_is_taken(void **state)
 {
-    (void)state;
     struct buffer payload;
     make_payload(&payload);
     publish(&payload);
@@ -176,7 +173,6 @@ static bool look(void)
 
 static void test_each_version_is_read_once(void **state)
 {
-    (void)state;
     struct buffer payload, later = {.length = 0}, attributes = {.length = 0};
     assert_false(look());
     make_payload(&payload);
@@ -198,7 +194,6 @@ static void test_each_version_is_read_once(void **state)
 
 static void test_one_that_goes_may_come_again(void **state)
 {
-    (void)state;
     struct buffer payload;
     make_payload(&payload);
     publish(&payload);
@@ -212,7 +207,6 @@ static void test_one_that_goes_may_come_again(void **state)
 
 static void test_our_own_is_none(void **state)
 {
-    (void)state;
     struct buffer payload;
     make_payload(&payload);
     publish(&payload);
@@ -235,7 +229,6 @@ static void count_pause(void)
 /* Readable and unreadable pages alternate, so none is merged with its neighbors. */
 static void test_many_mappings_are_read_with_pauses(void **state)
 {
-    (void)state;
     enum { COUNT = 2 * PROCESS_CONTEXT_LINES };
     char *many = mmap(NULL, COUNT * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(many != MAP_FAILED);
@@ -249,7 +242,6 @@ static void test_many_mappings_are_read_with_pauses(void **state)
 
 static void test_it_may_tell_of_threads(void **state)
 {
-    (void)state;
     struct buffer payload;
     make_payload(&payload);
     publish(&payload);
@@ -265,7 +257,6 @@ static void test_it_may_tell_of_threads(void **state)
 
 static void test_what_is_not_whole_is_left_alone(void **state)
 {
-    (void)state;
     struct buffer payload;
     make_payload(&payload);
     publish(&payload);
@@ -296,7 +287,6 @@ static void test_what_is_not_whole_is_left_alone(void **state)
 /* Truncated anywhere, or with any byte changed: no fault, and a truncated one never succeeds. */
 static void test_broken_payloads_are_refused(void **state)
 {
-    (void)state;
     struct buffer payload;
     make_payload(&payload);
     for (size_t length = 0; length < payload.length; length++) {
@@ -337,7 +327,6 @@ static void test_without_process_vm_readv(void **state)
 {
     if (is_under_qemu())
         skip();
-    (void)state;
     struct buffer payload;
     int status;
     make_payload(&payload);
@@ -358,7 +347,6 @@ static void test_without_process_vm_readv(void **state)
 
 static void test_there_is_room_left(void **state)
 {
-    (void)state;
     struct buffer attributes = {.length = 0}, payload = {.length = 0};
     char key[16];
     for (int i = 0; i < RESOURCE_ATTRS_MAX; i++) {

@@ -77,7 +77,6 @@ static char instance[64];
 
 static void test_the_beginning(void **state)
 {
-    (void)state;
     assert_int_equal(resource_set_string(&settings, "deployment.environment.name", "mine"), STATUS_OK);
     assert_int_equal(process_resource_start(&settings, 13000, "13.0", true), STATUS_OK);
     assert_string_equal(own("deployment.environment.name"), "mine");
@@ -92,7 +91,6 @@ static void test_the_beginning(void **state)
 
 static void test_publishing_has_a_context_until_the_sdk_has_one(void **state)
 {
-    (void)state;
     struct process_context seen = {0};
     struct resource read = {0};
     atomic_store(&publish_is_on, true);
@@ -117,7 +115,6 @@ static void test_publishing_has_a_context_until_the_sdk_has_one(void **state)
 /* Compares bytes: a reader that follows the OTEPs looks for these. */
 static void test_the_published_bytes(void **state)
 {
-    (void)state;
     static const char schema[] = "\x12\x2e\x0a\x1athreadlocal.schema_version\x12\x10\x0a\x0etlsdesc_v1_dev";
     static const char keys[] = "\x12\x23\x0a\x1dthreadlocal.attribute_key_map\x12\x02\x2a";
     const char *header = (const char *)(uintptr_t)published_context_address(), *payload;
@@ -137,7 +134,6 @@ static void test_the_published_bytes(void **state)
 
 static void test_a_forked_child_has_none(void **state)
 {
-    (void)state;
     if (is_under_qemu())
         skip();
     int status;
@@ -153,7 +149,6 @@ static void test_a_forked_child_has_none(void **state)
 
 static void test_an_sdk_that_starts_late_says_who_we_are(void **state)
 {
-    (void)state;
     static const char *const pairs[] = {"service.name",
                                         "shop",
                                         "service.instance.id",
@@ -177,7 +172,6 @@ static void test_an_sdk_that_starts_late_says_who_we_are(void **state)
 
 static void test_what_it_no_longer_says_is_gone(void **state)
 {
-    (void)state;
     static const char *const pairs[] = {"service.name", "workshop", NULL};
     publish(pairs);
     assert_true(look_later());
@@ -188,7 +182,6 @@ static void test_what_it_no_longer_says_is_gone(void **state)
 
 static void test_an_sdk_that_ends_leaves_what_it_said(void **state)
 {
-    (void)state;
     munmap(sdk, PAGE);
     assert_false(look_later());
     assert_string_equal(own("service.name"), "workshop");

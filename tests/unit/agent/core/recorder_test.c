@@ -22,19 +22,16 @@ static uint64_t close_and_free(struct recorder *recorder)
 
 static int setup_all(void **state)
 {
-    (void)state;
     return mkdtemp(folder) ? 0 : 1;
 }
 
 static int teardown_all(void **state)
 {
-    (void)state;
     return rmdir(folder);
 }
 
 static int setup(void **state)
 {
-    (void)state;
     counters_reset();
     snprintf(path, sizeof path, "%s/recording", folder);
     return 0;
@@ -85,7 +82,6 @@ static struct found read_back(const char *from)
 
 static void test_what_capture_hands_over_is_kept(void **state)
 {
-    (void)state;
     struct recorder *recorder;
     struct settings settings = {0};
     struct capture_info info = {.api = "classic", .cupti_version_number = 130000};
@@ -141,7 +137,6 @@ static void read_job(char text[512])
 
 static void test_the_job_and_its_steps_are_kept(void **state)
 {
-    (void)state;
     char text[512] = "";
     struct recorder *recorder;
     struct resource resource = {0};
@@ -163,7 +158,6 @@ static void test_the_job_and_its_steps_are_kept(void **state)
 
 static void test_a_process_without_a_job(void **state)
 {
-    (void)state;
     char text[512] = "";
     struct recorder *recorder;
     struct resource resource = {0};
@@ -177,7 +171,6 @@ static void test_a_process_without_a_job(void **state)
 
 static void test_a_second_process_gets_a_file_of_its_own(void **state)
 {
-    (void)state;
     struct recorder *first, *second;
     char own[160];
     snprintf(own, sizeof own, "%s.%d", path, (int)getpid());
@@ -196,7 +189,6 @@ static void test_a_second_process_gets_a_file_of_its_own(void **state)
 
 static void test_a_folder_that_is_not_there(void **state)
 {
-    (void)state;
     struct recorder *recorder = NULL;
     assert_int_not_equal(recorder_create("/nowhere/recording", &recorder, &err), STATUS_OK);
     assert_null(recorder);
@@ -206,7 +198,6 @@ static void test_a_folder_that_is_not_there(void **state)
 /* A limit on the file size simulates a full disk. */
 static void test_a_full_disk_is_told_and_counted(void **state)
 {
-    (void)state;
     struct recorder *recorder;
     struct rlimit before, little = {4096, RLIM_INFINITY};
     assert_int_equal(recorder_create(path, &recorder, &err), STATUS_OK);

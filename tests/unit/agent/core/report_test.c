@@ -14,7 +14,6 @@ static struct report report;
 
 static int setup_all(void **state)
 {
-    (void)state;
     if (!mkdtemp(folder))
         return 1;
     snprintf(file, sizeof file, "%s/report", folder);
@@ -24,13 +23,11 @@ static int setup_all(void **state)
 
 static int teardown_all(void **state)
 {
-    (void)state;
     return rmdir(folder); /* fails if a test left a file */
 }
 
 static int setup(void **state)
 {
-    (void)state;
     counters_reset();
     settings = (struct settings){.accounts_file = file};
     report = (struct report){.program = "program", .settings = &settings};
@@ -68,7 +65,6 @@ static const char *text(const cJSON *json, const char *key)
 
 static void test_nothing_lost_nothing_said(void **state)
 {
-    (void)state;
     counter_add(COUNTER_spans_created, 5);
     stderr_begin();
     report_log_losses(NULL, NULL);
@@ -79,7 +75,6 @@ static void test_nothing_lost_nothing_said(void **state)
 
 static void test_losses_are_named_in_one_line(void **state)
 {
-    (void)state;
     counter_add(COUNTER_lost_ring_full, 3);
     counter_add(COUNTER_lost_deadline, 4);
     stderr_begin();
@@ -120,7 +115,6 @@ static void test_losses_are_named_in_one_line(void **state)
 
 static void test_the_report_holds_all_counters(void **state)
 {
-    (void)state;
     counter_add(COUNTER_spans_created, 10);
     counter_add(COUNTER_spans_delivered, 8);
     counter_add(COUNTER_lost_refused, 2);
@@ -147,7 +141,6 @@ static void test_the_report_holds_all_counters(void **state)
 
 static void test_text_is_escaped(void **state)
 {
-    (void)state;
     report.program = "a \"quoted\" \\ name\n\x01";
     report.recording = "/tmp/with \"quotes\"";
     report.recording_events = 9;
@@ -160,7 +153,6 @@ static void test_text_is_escaped(void **state)
 
 static void test_no_password_reaches_the_report(void **state)
 {
-    (void)state;
     static const struct {
         char *endpoint;
         const char *want;
@@ -186,7 +178,6 @@ static void test_no_password_reaches_the_report(void **state)
 
 static void test_outputs_without_endpoint(void **state)
 {
-    (void)state;
     settings.output_count = 2;
     settings.outputs[0].exporter.kind = EXPORTER_FILE;
     settings.outputs[1].exporter.kind = EXPORTER_CONSOLE;
@@ -200,7 +191,6 @@ static void test_outputs_without_endpoint(void **state)
 
 static void test_each_output_has_its_own_figures(void **state)
 {
-    (void)state;
     settings.output_count = 2;
     settings.outputs[0].exporter.kind = EXPORTER_FILE;
     settings.outputs[1].exporter.kind = EXPORTER_CONSOLE;
@@ -225,7 +215,6 @@ static void test_each_output_has_its_own_figures(void **state)
 
 static void test_only_its_owner_may_read_it(void **state)
 {
-    (void)state;
     struct stat info;
     report_write(&report);
     assert_int_equal(stat(path, &info), 0);
@@ -235,7 +224,6 @@ static void test_only_its_owner_may_read_it(void **state)
 
 static void test_none_is_asked_for(void **state)
 {
-    (void)state;
     settings.accounts_file = NULL;
     report_write(&report);
     assert_int_equal(access(path, F_OK), -1);
@@ -243,7 +231,6 @@ static void test_none_is_asked_for(void **state)
 
 static void test_what_cannot_be_written_is_told(void **state)
 {
-    (void)state;
     settings.accounts_file = "/nowhere/report";
     stderr_begin();
     report_write(&report);
@@ -263,7 +250,6 @@ static void test_what_cannot_be_written_is_told(void **state)
 
 static void test_each_state_is_named_until_the_last_report(void **state)
 {
-    (void)state;
     static const char *const names[] = {"ended", "exiting", "running", "not traced"};
     static const enum report_state order[] = {REPORT_RUNNING, REPORT_EXITING, REPORT_NOT_TRACED,
                                               REPORT_ENDED};

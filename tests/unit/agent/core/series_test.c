@@ -50,7 +50,6 @@ static void make(size_t count)
 
 static int teardown(void **state)
 {
-    (void)state;
     series_destroy(series);
     free(streams);
     memset(views, 0, sizeof views);
@@ -87,7 +86,6 @@ static void add_duration(const char *kernel, int64_t device, uint64_t duration_n
 
 static void test_without_views_all_leaves_as_it_is(void **state)
 {
-    (void)state;
     make(0);
     add(METRIC_CALLS, "a", 0, 7);
     add_duration("a", 1, 5000);
@@ -103,7 +101,6 @@ static void test_without_views_all_leaves_as_it_is(void **state)
 
 static void test_what_is_the_same_without_an_attribute_is_one(void **state)
 {
-    (void)state;
     char *denied[] = {"cuda.kernel.*"};
     views[0] = (struct view){.keys.deny = {1, denied}};
     make(1);
@@ -130,7 +127,6 @@ static void test_what_is_the_same_without_an_attribute_is_one(void **state)
 
 static void test_sums_add_up_and_gauges_have_the_last_value(void **state)
 {
-    (void)state;
     char *allowed[] = {"cuda.device.id"};
     views[0] = (struct view){.keys.allow = {1, allowed}};
     make(1);
@@ -153,7 +149,6 @@ static void test_sums_add_up_and_gauges_have_the_last_value(void **state)
 /* The first series keep their places in later exports. */
 static void test_series_beyond_the_limit_are_one(void **state)
 {
-    (void)state;
     views[0] = (struct view){.series_max = 3};
     make(1);
     static const char *const names[] = {"a", "b", "c", "d"};
@@ -175,7 +170,6 @@ static void test_series_beyond_the_limit_are_one(void **state)
 /* Two attributes that are parts of one text: a hash of their concatenated bytes is the same. */
 static void test_series_are_told_apart_by_their_attributes(void **state)
 {
-    (void)state;
     const struct attr_key *second = &key_device;
     int64_t device = 5;
     char text[1 + sizeof second + sizeof device] = "a";
@@ -197,7 +191,6 @@ static void test_series_are_told_apart_by_their_attributes(void **state)
 /* They need more space than a series has. */
 static void test_series_with_very_long_attributes_are_with_the_others(void **state)
 {
-    (void)state;
     char text[1000];
     memset(text, 'x', sizeof text - 1);
     text[sizeof text - 1] = 0;
@@ -213,7 +206,6 @@ static void test_series_with_very_long_attributes_are_with_the_others(void **sta
 
 static void test_a_limit_of_one_is_all_together(void **state)
 {
-    (void)state;
     views[0] = (struct view){.series_max = 1};
     make(1);
     add_duration("a", 0, 1);
@@ -226,7 +218,6 @@ static void test_a_limit_of_one_is_all_together(void **state)
 
 static void test_more_series_than_leave_at_once_all_leave(void **state)
 {
-    (void)state;
     char names[STREAM_OTHERS_MAX + 50][8];
     uint64_t sum = 0;
     views[0] = (struct view){.series_max = 100000};
@@ -244,7 +235,6 @@ static void test_more_series_than_leave_at_once_all_leave(void **state)
 
 static void test_a_metric_can_be_two_streams(void **state)
 {
-    (void)state;
     views[0] = (struct view){.instrument_name = "cuda.kernel.duration", .aggregation = AGGREGATION_SUM};
     views[1] = (struct view){.instrument_name = "cuda.kernel.duration",
                              .aggregation = AGGREGATION_SHAPE,
@@ -262,7 +252,6 @@ static void test_a_metric_can_be_two_streams(void **state)
 
 static void test_what_is_dropped_does_not_leave(void **state)
 {
-    (void)state;
     views[0] = (struct view){.instrument_name = "cuda.calls", .aggregation = AGGREGATION_DROP};
     make(1);
     add(METRIC_CALLS, "a", 0, 3);

@@ -31,7 +31,6 @@ static const char *identity(const char *setting, const char *const *given)
 
 static void test_identities(void **state)
 {
-    (void)state;
     assert_string_equal(
         IDENTITY(NULL, "TORCHELASTIC_RUN_ID", "abc", "MASTER_ADDR", "n1", "MASTER_PORT", "4000"),
         "TORCHELASTIC_RUN_ID=abc,MASTER_ADDR=n1,MASTER_PORT=4000");
@@ -43,7 +42,6 @@ static void test_identities(void **state)
 
 static void test_the_users_identity_wins(void **state)
 {
-    (void)state;
     assert_string_equal(IDENTITY("mine", "TORCHELASTIC_RUN_ID", "abc"), "mine");
     assert_string_equal(IDENTITY("mine", "CUSPAN_JOB_ID", "variable"), "variable");
     assert_string_equal(IDENTITY("", "CUSPAN_JOB_ID", "", "RAY_JOB_ID", "1"), "RAY_JOB_ID=1");
@@ -51,7 +49,6 @@ static void test_the_users_identity_wins(void **state)
 
 static void test_an_identity_gives_itself(void **state)
 {
-    (void)state;
     char first[TRAINING_JOB_BYTES];
     snprintf(first, sizeof first, "%s", IDENTITY(NULL, "TORCHELASTIC_RUN_ID", "abc", "MASTER_ADDR", "n1"));
     assert_string_equal(IDENTITY(first, "HOME", "/"), first);
@@ -60,7 +57,6 @@ static void test_an_identity_gives_itself(void **state)
 /* They are the same in unrelated jobs. */
 static void test_what_identifies_no_job(void **state)
 {
-    (void)state;
     assert_string_equal(IDENTITY(NULL, "TORCHELASTIC_RUN_ID", "none", "MASTER_ADDR", "localhost",
                                  "MASTER_PORT", "29500", "WORLD_SIZE", "16", "LOCAL_WORLD_SIZE", "8"),
                         "");
@@ -70,7 +66,6 @@ static void test_what_identifies_no_job(void **state)
 /* `torchrun --nproc-per-node 2` without an ID: the agent's folder, and what changes with a restart. */
 static void test_one_node(void **state)
 {
-    (void)state;
     assert_string_equal(IDENTITY(NULL, "TORCHELASTIC_RUN_ID", "none", "WORLD_SIZE", "2", "LOCAL_WORLD_SIZE",
                                  "2", "TORCHELASTIC_RESTART_COUNT", "1", "TORCHELASTIC_ERROR_FILE",
                                  "/tmp/torchelastic_x1/none_y2/attempt_1/0/error.json"),
@@ -83,7 +78,6 @@ static void test_one_node(void **state)
 /* Each node's agent counts its own restarts. */
 static void test_several_nodes_ignore_the_restart_count(void **state)
 {
-    (void)state;
     assert_string_equal(IDENTITY(NULL, "TORCHELASTIC_RUN_ID", "abc", "WORLD_SIZE", "4", "LOCAL_WORLD_SIZE",
                                  "2", "TORCHELASTIC_RESTART_COUNT", "1"),
                         "TORCHELASTIC_RUN_ID=abc");
@@ -92,7 +86,6 @@ static void test_several_nodes_ignore_the_restart_count(void **state)
 static void test_a_long_identity_is_cut(void **state)
 {
     char longest[2 * TRAINING_JOB_BYTES];
-    (void)state;
     memset(longest, 'x', sizeof longest - 1);
     longest[sizeof longest - 1] = 0;
     assert_int_equal(strlen(IDENTITY(longest, "RAY_JOB_ID", "1")), TRAINING_JOB_BYTES - 1);
@@ -115,7 +108,6 @@ static void test_which_processes_take_a_share(void **state)
         "RANK", "0", "LOCAL_RANK", "0", "WORLD_SIZE", "1", "TORCHELASTIC_RUN_ID", "a", NULL};
     static const char *const unknown[] = {"RANK", "1", "LOCAL_RANK", "1", "WORLD_SIZE", "2", NULL};
     static const char *const nothing[] = {NULL};
-    (void)state;
     struct step_rules rules = rules_of(STEPS_AUTO, SAMPLER_ALWAYS_ON, job);
     assert_int_equal(rules.rank, 1);
     assert_int_equal(rules.world_size, 2);

@@ -6,20 +6,17 @@ static struct accounts *accounts;
 
 static int setup(void **state)
 {
-    (void)state;
     return accounts_create(&accounts) == STATUS_OK ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     accounts_destroy(accounts);
     return 0;
 }
 
 static void test_a_handle_is_good_for_one_life(void **state)
 {
-    (void)state;
     struct account *first = accounts_open(accounts, 0);
     uint32_t handle = first->handle;
     assert_int_not_equal(handle, 0);
@@ -37,7 +34,6 @@ static void test_a_handle_is_good_for_one_life(void **state)
 
 static void test_one_begins_empty(void **state)
 {
-    (void)state;
     struct account *account = accounts_open(accounts, 0);
     struct activity_record record = {.kind = ACTIVITY_KERNEL, .start_ns = 1, .end_ns = 5};
     struct gpu_work work = {.record = &record};
@@ -54,7 +50,6 @@ static void test_one_begins_empty(void **state)
 
 static void test_there_is_an_end(void **state)
 {
-    (void)state;
     struct account *last = NULL;
     for (uint32_t i = 0; i < ACCOUNTS_MAX; i++) {
         last = accounts_open(accounts, 0);

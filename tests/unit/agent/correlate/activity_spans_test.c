@@ -5,7 +5,6 @@
 
 static void test_a_kernel_hangs_below_its_call(void **state)
 {
-    (void)state;
     begin();
     launch(1, 1000);
     kernel("_Z3addi", 1, 1500, 1900);
@@ -42,7 +41,6 @@ static void test_a_kernel_hangs_below_its_call(void **state)
 
 static void test_a_record_may_come_before_its_call(void **state)
 {
-    (void)state;
     begin();
     kernel("early", 5, 1500, 1900);
     assert_int_equal(span_count, 0);
@@ -61,7 +59,6 @@ static void test_a_record_may_come_before_its_call(void **state)
 static void test_records_before_the_first_tick_wait_as_long_as_others(void **state)
 {
     struct correlate_options options = usual_options();
-    (void)state;
     begin_before_the_first_tick(&options);
     kernel("early", 5, 1500, 1900);
     tick_after(50);
@@ -73,7 +70,6 @@ static void test_records_before_the_first_tick_wait_as_long_as_others(void **sta
 
 static void test_a_graph_launch_has_many_children(void **state)
 {
-    (void)state;
     begin();
     kernel("node0", 9, 1200, 1300);
     call_full(CALL_RUNTIME, "cudaGraphLaunch", 9, 1000, 1100, 0);
@@ -120,7 +116,6 @@ static void launch_graph(uint32_t id, uint64_t start, uint64_t exec)
 
 static void test_a_graph_s_execution_has_its_number_of_nodes(void **state)
 {
-    (void)state;
     begin();
     graph_event(CUPTI_RESOURCE_GRAPHEXEC_CREATED, 0xe0, 6, 0, 500);
     launch_graph(1, 1000, 0xe0);
@@ -138,7 +133,6 @@ static void test_a_graph_s_execution_has_its_number_of_nodes(void **state)
 
 static void test_a_graph_s_node_leads_to_the_call_that_captured_it(void **state)
 {
-    (void)state;
     settings.detail = DETAIL_GRAPH_NODES;
     begin();
     graph_event(CUPTI_RESOURCE_GRAPHNODE_CREATED, 100, 1, 0, 150);
@@ -189,7 +183,6 @@ static void run_node(const char *name, uint64_t node)
 
 static void test_a_graph_s_node_has_the_code_that_captured_it(void **state)
 {
-    (void)state;
     settings.detail = DETAIL_GRAPH_NODES;
     settings.capture.launch_stacks = LAUNCH_STACKS_PYTHON;
     begin();
@@ -227,7 +220,6 @@ static void test_a_graph_s_node_has_the_code_that_captured_it(void **state)
 
 static void test_the_code_of_a_call_that_fell_asleep_is_of_no_other_call(void **state)
 {
-    (void)state;
     struct call_record asleep = {.correlation_id = 1, .start_ns = 100, .end_ns = 200};
     asleep.head = (struct record_head){sizeof asleep, RECORD_CALL_ASLEEP, CALL_RUNTIME,
                                        find_call(CALL_RUNTIME, "cudaLaunchKernel")};
@@ -242,7 +234,6 @@ static void test_the_code_of_a_call_that_fell_asleep_is_of_no_other_call(void **
 
 static void test_a_record_waits_only_so_long(void **state)
 {
-    (void)state;
     begin();
     kernel("lonely", 3, 1500, 1900);
     tick_after(90);
@@ -275,7 +266,6 @@ static void begin_counting(void)
 
 static void test_a_counted_kernel_waits_for_its_counts(void **state)
 {
-    (void)state;
     begin_counting();
     counts(3, 0, 0);
     launch(3, 1000);
@@ -294,7 +284,6 @@ static void test_a_counted_kernel_waits_for_its_counts(void **state)
 
 static void test_counts_are_waited_for_only_so_long(void **state)
 {
-    (void)state;
     begin_counting();
     counts(3, 0, 0);
     launch(3, 1000);
@@ -313,7 +302,6 @@ static void test_counts_are_waited_for_only_so_long(void **state)
 
 static void test_the_profiler_s_own_kernel_is_none_of_the_program_s(void **state)
 {
-    (void)state;
     begin_counting();
     counts(3, 1, 4096);
     launch(3, 1000);
@@ -326,7 +314,6 @@ static void test_the_profiler_s_own_kernel_is_none_of_the_program_s(void **state
 
 static void test_a_kernel_of_that_name_is_one_where_nothing_is_counted(void **state)
 {
-    (void)state;
     begin();
     launch(3, 1000);
     kernel("WaitNs", 3, 1400, 1440);
@@ -335,7 +322,6 @@ static void test_a_kernel_of_that_name_is_one_where_nothing_is_counted(void **st
 
 static void test_at_the_end_nothing_waits(void **state)
 {
-    (void)state;
     begin();
     kernel("found", 3, 1500, 1900);
     kernel("lonely", 4, 1500, 1900);
@@ -348,7 +334,6 @@ static void test_at_the_end_nothing_waits(void **state)
 
 static void test_nothing_waits_where_calls_are_not_traced(void **state)
 {
-    (void)state;
     struct correlate_options options = usual_options();
     options.expects_calls = false;
     begin_as(&options);
@@ -359,7 +344,6 @@ static void test_nothing_waits_where_calls_are_not_traced(void **state)
 
 static void test_when_too_many_wait_the_rest_become_orphans(void **state)
 {
-    (void)state;
     enum { MANY = 200000 };
     begin();
     for (uint32_t id = 1; id <= MANY && span_count < 10; id++)
@@ -373,7 +357,6 @@ static void test_when_too_many_wait_the_rest_become_orphans(void **state)
 
 static void test_host_activity_is_no_orphan(void **state)
 {
-    (void)state;
     struct activity_record record = make(ACTIVITY_OVERHEAD, 0, 100, 200);
     begin();
     set_field(&record, "cuda.overhead.kind", 65536);
@@ -387,7 +370,6 @@ static void test_host_activity_is_no_orphan(void **state)
 static void test_host_activity_that_contains_its_call_hangs_beside_it(void **state)
 {
     static const uint16_t kinds[] = {ACTIVITY_OVERHEAD, ACTIVITY_JIT};
-    (void)state;
     begin();
     launch(3, 1000);
     for (unsigned i = 0; i < 2; i++) {
@@ -409,7 +391,6 @@ static void test_host_activity_that_contains_its_call_hangs_beside_it(void **sta
 static void test_host_activity_is_not_what_a_launch_waits_for(void **state)
 {
     struct correlate_options options = usual_options();
-    (void)state;
     options.expects_graphs = true;
     begin_as(&options);
     call_full(CALL_RUNTIME, "cudaGraphLaunch", 9, 1000, 1100, 0);
@@ -421,7 +402,6 @@ static void test_host_activity_is_not_what_a_launch_waits_for(void **state)
 
 static void test_zero_timestamps_are_lost_and_counted(void **state)
 {
-    (void)state;
     struct activity_record record = make_kernel("k", 1, 0, 0);
     begin();
     record.start_ns = 0;
@@ -435,7 +415,6 @@ static void test_zero_timestamps_are_lost_and_counted(void **state)
 
 static void test_a_fault_on_the_host_has_no_end_and_is_a_moment(void **state)
 {
-    (void)state;
     struct activity_record record = make(ACTIVITY_UNIFIED_MEMORY, 0, 500, 0);
     begin();
     record.end_ns = 0;
@@ -448,7 +427,6 @@ static void test_a_fault_on_the_host_has_no_end_and_is_a_moment(void **state)
 
 static void test_an_end_before_the_start_is_lost_and_told_once(void **state)
 {
-    (void)state;
     begin();
     stderr_begin();
     kernel("k", 1, 10, 5);
@@ -468,7 +446,6 @@ static void test_an_execution_of_a_graph_without_times_is_a_span(void **state)
         uint64_t at;         /* where the span is; the call is from 1000 to 1100 */
     } cases[] = {{0, 0, 1000},      {0, 1900, 1900},  {1800, 0, 1800}, {1800, 1700, 1700},
                  {1800, 900, 1800}, {950, 900, 1000}, {0, 900, 1000}};
-    (void)state;
     begin();
     for (uint32_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct activity_record record = make(ACTIVITY_GRAPH_TRACE, i + 1, cases[i].start, cases[i].end);
@@ -503,7 +480,6 @@ static void test_an_execution_of_a_graph_without_times_is_a_span(void **state)
 static void test_an_execution_of_an_unknown_call_has_one_of_its_times(void **state)
 {
     struct correlate_options options = usual_options();
-    (void)state;
     options.expects_calls = false;
     begin_as(&options);
     struct activity_record record = make(ACTIVITY_GRAPH_TRACE, 5, 1800, 1700), none = record;
@@ -518,7 +494,6 @@ static void test_an_execution_of_an_unknown_call_has_one_of_its_times(void **sta
 
 static void test_no_length_becomes_one_ns_and_is_marked(void **state)
 {
-    (void)state;
     begin();
     launch(1, 1000);
     kernel("k", 1, 1500, 1500);
@@ -534,7 +509,6 @@ static void test_no_length_becomes_one_ns_and_is_marked(void **state)
 
 static void test_clock_skew_is_kept_and_counted(void **state)
 {
-    (void)state;
     begin();
     launch(1, 1000);
     launch(2, 1000);
@@ -553,7 +527,6 @@ static void test_clock_skew_is_kept_and_counted(void **state)
 /* Records without a time by their kind, as in the detail full, are not losses. */
 static void test_facts_are_no_spans_and_no_losses(void **state)
 {
-    (void)state;
     static const uint16_t kinds[] = {ACTIVITY_NAME, ACTIVITY_MARKER_DATA, ACTIVITY_STREAM, 39, 59};
     begin();
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
@@ -567,7 +540,6 @@ static void test_facts_are_no_spans_and_no_losses(void **state)
 
 static void test_kernels_are_filtered_by_either_name(void **state)
 {
-    (void)state;
     char *allow[] = {"ns::*", "*<float>*"}, *deny[] = {"ns::secret"};
     settings.capture.kernels = (struct filter){.allow = {2, allow}, .deny = {1, deny}};
     begin();
@@ -588,7 +560,6 @@ static void test_kernels_are_filtered_by_either_name(void **state)
 
 static void test_kinds_that_nobody_asked_for_are_left_out(void **state)
 {
-    (void)state;
     char *deny[] = {"memset"};
     settings.capture.activities.deny = (struct pattern_list){1, deny};
     begin();
@@ -608,7 +579,6 @@ static bool slept_before_3000(uint64_t from_ns, uint64_t until_ns)
  * times. */
 static void test_work_that_was_launched_in_sleep_is_left_out(void **state)
 {
-    (void)state;
     struct correlate_options options = usual_options();
     options.slept_between = slept_before_3000;
     begin_as(&options);
@@ -628,7 +598,6 @@ static void test_work_that_was_launched_in_sleep_is_left_out(void **state)
 
 static void test_times_that_are_missing_are_a_loss_where_the_call_is_known(void **state)
 {
-    (void)state;
     begin();
     counter_add(COUNTER_sleeps, 1);
     launch(12, 4000);
@@ -638,7 +607,6 @@ static void test_times_that_are_missing_are_a_loss_where_the_call_is_known(void 
 
 static void test_copies_are_named_by_their_direction(void **state)
 {
-    (void)state;
     struct activity_record copy = make(ACTIVITY_MEMCPY, 0, 1500, 1600);
     begin();
     set_field(&copy, "cuda.memcpy.kind", 1);

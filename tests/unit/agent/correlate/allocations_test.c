@@ -13,7 +13,6 @@ static struct allocations *a;
 
 static int setup(void **state)
 {
-    (void)state;
     counters_reset();
     assert_int_equal(allocations_create(&a), STATUS_OK);
     return 0;
@@ -21,7 +20,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     allocations_destroy(a);
     return 0;
 }
@@ -76,7 +74,6 @@ static void expect(uint32_t device, enum memory_kind kind, uint64_t live, uint64
 
 static void test_each_kind_is_told_apart(void **state)
 {
-    (void)state;
     allocations_learn(a, 1, 3);
     CALL("cudaMalloc", 1, 0x1000, 100);
     CALL("cuMemAlloc", 1, 0x2000, 50);
@@ -109,7 +106,6 @@ static void test_each_kind_is_told_apart(void **state)
 
 static void test_what_failed_or_has_no_parameters_does_not_count(void **state)
 {
-    (void)state;
     allocations_learn(a, 1, 0);
     call_with("cudaMalloc", 1, 2, (uint64_t[]){0x1000, 100}, 2);
     call_with("cudaMalloc", 1, 0, (uint64_t[]){0x1000}, 1);
@@ -119,7 +115,6 @@ static void test_what_failed_or_has_no_parameters_does_not_count(void **state)
 
 static void test_an_address_that_is_given_again_counts_once(void **state)
 {
-    (void)state;
     allocations_learn(a, 1, 0);
     CALL("cudaMalloc", 1, 0x1000, 100);
     CALL("cudaMalloc", 1, 0x1000, 30);
@@ -128,7 +123,6 @@ static void test_an_address_that_is_given_again_counts_once(void **state)
 
 static void test_memory_finds_its_device_later(void **state)
 {
-    (void)state;
     CALL("cudaMalloc", 0, 0x1000, 100); /* it creates the context */
     CALL("cudaMalloc", 1, 0x2000, 50);
     CALL("cudaFree", 1, 0x2000);
@@ -142,7 +136,6 @@ static void test_memory_finds_its_device_later(void **state)
 
 static void test_a_context_takes_its_memory_along(void **state)
 {
-    (void)state;
     allocations_learn(a, 1, 0);
     allocations_learn(a, 2, 0);
     for (uint64_t i = 1; i <= 600; i++)
@@ -159,7 +152,6 @@ static void test_a_context_takes_its_memory_along(void **state)
 /* Compares with a plain list, in an order that causes collisions. */
 static void test_random_allocations_add_up(void **state)
 {
-    (void)state;
     static uint64_t sizes[4000];
     uint64_t live = 0, peak = 0, seed = 1;
     memset(sizes, 0, sizeof sizes);
@@ -184,7 +176,6 @@ static void test_random_allocations_add_up(void **state)
 
 static void test_what_finds_no_place_is_counted(void **state)
 {
-    (void)state;
     allocations_learn(a, 1, 0);
     for (uint64_t i = 1; i <= ALLOCATIONS_MAX + 10; i++)
         CALL("cudaMalloc", 1, i * 256, 1);

@@ -15,7 +15,6 @@ static struct {
 
 static int setup(void **state)
 {
-    (void)state;
     memset(&span, 0, sizeof span);
     memset(&record, 0, sizeof record);
     memset(&call, 0, sizeof call);
@@ -70,7 +69,6 @@ static void set(const char *key, uint64_t value)
 
 static void test_parameters_of_a_launch(void **state)
 {
-    (void)state;
     static const uint64_t values[] = {0x1234, 1 | 2ull << 32, 3, 4 | 5ull << 32, 6, 4096, 0x99};
     memcpy(call.call.values, values, sizeof values);
     call.call.present = 0x1f;
@@ -85,7 +83,6 @@ static void test_parameters_of_a_launch(void **state)
 
 static void test_absent_parameters_take_no_room(void **state)
 {
-    (void)state;
     call.call.present = 1 << 2 | 1 << 4; /* block and stream */
     call.call.values[0] = 7 | 8ull << 32;
     call.call.values[1] = 9;
@@ -98,7 +95,6 @@ static void test_absent_parameters_take_no_room(void **state)
 
 static void test_strings_and_what_follows_them(void **state)
 {
-    (void)state;
     const struct call_info *info = find(CALL_DRIVER, "cuModuleGetFunction");
     call.call.present = 7;
     call.call.values[0] = 1;
@@ -130,7 +126,6 @@ static const struct call_info *find_string_in_the_middle(uint8_t *index)
 
 static void test_a_string_takes_whole_words(void **state)
 {
-    (void)state;
     uint8_t index = 0;
     const struct call_info *info = find_string_in_the_middle(&index);
     const char *key = call_param_keys[call_params[info->param + index + 1].key].name;
@@ -149,7 +144,6 @@ static void test_a_string_takes_whole_words(void **state)
 
 static void test_enums_and_numbers(void **state)
 {
-    (void)state;
     double half = 0.5;
     const struct call_info *copy = find(CALL_RUNTIME, "cudaMemcpyAsync");
     call.call.present = 1 << 3;
@@ -171,7 +165,6 @@ static void test_enums_and_numbers(void **state)
 
 static void test_a_full_span_counts_what_it_drops(void **state)
 {
-    (void)state;
     span.attr_count = SPAN_ATTRS_MAX - 1;
     call.call.present = 0x1f;
     attributes_of_call(&span, find(CALL_RUNTIME, "cudaLaunchKernel"), &call.call);
@@ -190,7 +183,6 @@ static void put_fields(void)
 
 static void test_fields_of_a_kernel(void **state)
 {
-    (void)state;
     record.kind = ACTIVITY_KERNEL;
     set("cuda.kernel.registers", 32);
     set("cuda.kernel.grid", 7);
@@ -216,7 +208,6 @@ static void test_fields_of_a_kernel(void **state)
 
 static void test_a_pthread_handle_is_no_thread_id(void **state)
 {
-    (void)state;
     record.kind = ACTIVITY_OVERHEAD;
     set("cuspan.thread.id", 4711);
     put_fields();
@@ -229,7 +220,6 @@ static void test_a_pthread_handle_is_no_thread_id(void **state)
 
 static void test_graphs_only_where_there_is_one(void **state)
 {
-    (void)state;
     record.kind = ACTIVITY_KERNEL;
     set("cuda.graph.id", 0);
     set("cuda.graph.node.id", 0);
@@ -244,7 +234,6 @@ static void test_graphs_only_where_there_is_one(void **state)
 
 static void test_names_by_kind(void **state)
 {
-    (void)state;
     record.kind = ACTIVITY_MEMCPY;
     assert_string_equal(attributes_name(&plan, &record).text,
                         "memcpy"); /* the direction is not in the record */
@@ -270,7 +259,6 @@ static bool is_among(const struct fields *fields, const char *key)
  * */
 static void test_what_records_have_alike(void **state)
 {
-    (void)state;
     const struct fields *lasting = &plan.lasting[ACTIVITY_KERNEL], *key = &plan.key[ACTIVITY_KERNEL];
     assert_true(plan.is_shared[ACTIVITY_KERNEL] && plan.is_shared[ACTIVITY_MEMCPY]);
     assert_false(plan.is_shared[ACTIVITY_OVERHEAD]); /* not GPU work */
@@ -287,7 +275,6 @@ static void test_what_records_have_alike(void **state)
 
 static void test_kinds_that_have_a_time(void **state)
 {
-    (void)state;
     assert_true(plan.has_start[ACTIVITY_KERNEL]);
     assert_true(plan.has_start[ACTIVITY_MEMORY2]);
     assert_false(plan.has_start[ACTIVITY_DEVICE]);

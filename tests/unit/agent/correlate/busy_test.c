@@ -9,21 +9,18 @@ static struct busy_pool *pool;
 
 static int setup(void **state)
 {
-    (void)state;
     assert_int_equal(busy_pool_create(8, BUSY_INTERVALS_MAX, &pool), STATUS_OK);
     return 0;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     busy_pool_destroy(pool);
     return 0;
 }
 
 static void test_what_overlaps_counts_once_in_any_order(void **state)
 {
-    (void)state;
     struct busy_time busy = {0};
     assert_true(busy_add(pool, &busy, 50, 60));
     assert_true(busy_add(pool, &busy, 10, 20));
@@ -38,7 +35,6 @@ static void test_what_overlaps_counts_once_in_any_order(void **state)
 
 static void test_the_oldest_is_closed_where_there_is_no_room(void **state)
 {
-    (void)state;
     struct busy_time busy = {0}, other = {0};
     for (uint64_t i = 0; i < 20; i++)
         assert_true(busy_add(pool, &busy, 100 + i * 10, 105 + i * 10));
@@ -55,7 +51,6 @@ static void test_a_list_has_a_limit_of_its_own(void **state)
 {
     struct busy_pool *limited;
     struct busy_time busy = {0};
-    (void)state;
     assert_int_equal(busy_pool_create(8, 2, &limited), STATUS_OK);
     for (uint64_t i = 0; i < 3; i++)
         assert_true(busy_add(limited, &busy, 100 + i * 10, 105 + i * 10));

@@ -5,7 +5,6 @@
 
 static void test_ids_come_round(void **state)
 {
-    (void)state;
     const uint64_t hours = 3600 * NS_PER_SECOND;
     settings.session.age_max_ms = UINT32_MAX;
     begin();
@@ -26,7 +25,6 @@ static void test_ids_come_round(void **state)
 
 static void test_calls_that_never_get_a_record_are_given_up(void **state)
 {
-    (void)state;
     settings.correlation.pending_max = 8;
     begin();
     for (uint32_t id = 1; id <= 20; id++)
@@ -42,7 +40,6 @@ static void test_calls_that_never_get_a_record_are_given_up(void **state)
 
 static void test_calls_without_gpu_work_do_not_wait(void **state)
 {
-    (void)state;
     settings.correlation.pending_max = 4;
     begin();
     launch(1, 1000);
@@ -58,7 +55,6 @@ static void test_calls_without_gpu_work_do_not_wait(void **state)
 
 static void test_a_failed_call_says_so(void **state)
 {
-    (void)state;
     begin();
     call_full(CALL_RUNTIME, "cudaMalloc", 1, 1000, 1001, 2);
     call_full(CALL_DRIVER, "cuModuleLoad", 2, 2000, 2001, 301);
@@ -79,7 +75,6 @@ static void test_a_failed_call_says_so(void **state)
 
 static void test_odd_calls(void **state)
 {
-    (void)state;
     struct call_record unknown = {.head = {sizeof unknown, RECORD_CALL, CALL_RUNTIME, 65535}};
     begin();
     call_spans_add(correlate, &thread, &unknown);
@@ -104,7 +99,6 @@ static void resource_on(uint64_t tid, uint16_t cbid, uint64_t time)
 
 static void test_a_module_loaded_inside_a_call_is_its_event(void **state)
 {
-    (void)state;
     begin();
     resource_on(42, CUPTI_RESOURCE_MODULE_LOADED, 1050);
     resource_on(43, CUPTI_RESOURCE_MODULE_LOADED, 1050); /* on another thread */
@@ -125,7 +119,6 @@ static void test_a_module_loaded_inside_a_call_is_its_event(void **state)
 
 static void test_what_happens_outside_a_call_is_the_session_s(void **state)
 {
-    (void)state;
     begin();
     resource_on(42, CUPTI_RESOURCE_CONTEXT_CREATED, 500);
     resource_on(42, CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING,
@@ -143,7 +136,6 @@ static void test_what_happens_outside_a_call_is_the_session_s(void **state)
 
 static void test_many_events_inside_a_call(void **state)
 {
-    (void)state;
     begin();
     for (int i = 0; i < 40; i++) /* more than are held: the rest become events of the session */
         resource_on(42, CUPTI_RESOURCE_MODULE_LOADED, 1050);
@@ -159,7 +151,6 @@ static void test_many_events_inside_a_call(void **state)
 
 static void test_what_happened_outside_of_calls_is_the_sessions(void **state)
 {
-    (void)state;
     struct resource_record loaded = {.head = {sizeof loaded, RECORD_RESOURCE, 0, 6},
                                      .time_ns = BASE_NS + 500};
     begin();
@@ -173,7 +164,6 @@ static void test_what_happened_outside_of_calls_is_the_sessions(void **state)
 
 static void test_streams_and_threads_have_the_programs_names(void **state)
 {
-    (void)state;
     union {
         struct call_record record;
         char bytes[sizeof(struct call_record) + 8];
@@ -220,7 +210,6 @@ static void event_call(const char *function, int32_t result)
 
 static void test_events_have_the_programs_names(void **state)
 {
-    (void)state;
     begin();
     event_call("cudaEventSynchronize", 0);
     assert_null(attr(only("cudaEventSynchronize"), "cuda.event.name"));
@@ -236,7 +225,6 @@ static void test_events_have_the_programs_names(void **state)
 
 static void test_nothing_to_destroy(void **state)
 {
-    (void)state;
     correlate_destroy(NULL);
 }
 

@@ -17,7 +17,6 @@ static union {
 
 static int setup(void **state)
 {
-    (void)state;
     counters_reset();
     return code_stacks_create(NULL, true, &stacks) == STATUS_OK &&
                    code_profile_create(stacks, &profile) == STATUS_OK
@@ -27,7 +26,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     code_profile_destroy(profile);
     code_stacks_destroy(stacks);
     return 0;
@@ -111,7 +109,6 @@ static uint64_t time_of(const struct profile *of, const char *text)
 
 static void test_time_adds_up_by_stack(void **state)
 {
-    (void)state;
     uint32_t seven = code_profile_place(profile, stack_at(7), NULL);
     uint32_t eight = code_profile_place(profile, stack_at(8), NULL);
     assert_int_not_equal(seven, eight);
@@ -134,7 +131,6 @@ static void test_time_adds_up_by_stack(void **state)
 
 static void test_copies_are_apart(void **state)
 {
-    (void)state;
     code_profile_add(profile, 0, PROFILE_COPIES, (struct profile_string){"gemm", 4}, 0, 7);
     add(0, "gemm", 5);
     const struct profile *made = code_profile_end(profile);
@@ -145,7 +141,6 @@ static void test_copies_are_apart(void **state)
 
 static void test_native_frames_have_their_library(void **state)
 {
-    (void)state;
     begin_stack(1);
     add_frame("/usr/lib/libtorch.so+0x1189", 0, "at::add+0x1c", CODE_FRAME_IS_NATIVE);
     add_frame("/opt/program+0x20", 0, "", CODE_FRAME_IS_NATIVE);
@@ -159,7 +154,6 @@ static void test_native_frames_have_their_library(void **state)
 
 static void test_a_frame_without_a_name_keeps_its_stack(void **state)
 {
-    (void)state;
     begin_stack(1);
     add_frame("a.py", 7, "", 0);
     add_frame("", 0, "", 0);
@@ -171,7 +165,6 @@ static void test_a_frame_without_a_name_keeps_its_stack(void **state)
 
 static void test_links_lead_to_spans(void **state)
 {
-    (void)state;
     struct profile_link one = link_of(1), two = link_of(2);
     uint32_t first = code_profile_place(profile, stack_at(7), &one);
     uint32_t second = code_profile_place(profile, stack_at(7), &two);
@@ -195,7 +188,6 @@ static void test_links_lead_to_spans(void **state)
 
 static void test_the_next_interval_begins_empty(void **state)
 {
-    (void)state;
     struct profile_link link = link_of(1);
     uint32_t place = code_profile_place(profile, stack_at(7), &link);
     for (uint64_t number = 1; number <= 3; number++) {
@@ -215,7 +207,6 @@ static void test_the_next_interval_begins_empty(void **state)
 
 static void test_a_forgotten_stack_is_counted_and_never_another_one(void **state)
 {
-    (void)state;
     uint32_t place = code_profile_place(profile, stack_at(1), NULL);
     for (uint32_t line = 2; line <= CODE_STACKS_MAX + 1; line++)
         assert_non_null(stack_at(line)); /* the last one makes all others be forgotten */
@@ -230,7 +221,6 @@ static void test_a_forgotten_stack_is_counted_and_never_another_one(void **state
 
 static void test_a_place_lives_while_thousands_are_made(void **state)
 {
-    (void)state;
     struct profile_link first = link_of(1);
     uint32_t place = code_profile_place(profile, stack_at(7), &first);
     for (uint32_t i = 2; i < 4096; i++) {
@@ -252,7 +242,6 @@ static void test_a_place_lives_while_thousands_are_made(void **state)
 
 static void test_without_room_for_a_link_the_stack_stays(void **state)
 {
-    (void)state;
     struct profile_link link = link_of(1);
     uint32_t plain = code_profile_place(profile, stack_at(7), NULL);
     uint32_t linked = code_profile_place(profile, stack_at(7), &link);
@@ -321,7 +310,6 @@ static void more_names_at_lines(uint32_t number)
 
 static void test_full_tables_lose_no_time(void **state)
 {
-    (void)state;
     void (*const all[])(uint32_t) = {more_names, more_text, more_lines, more_links, more_names_at_lines};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         counters_reset();

@@ -22,14 +22,12 @@ static void forget(void)
 
 static int setup(void **state)
 {
-    (void)state;
     forgotten = 0;
     return code_stacks_create(forget, false, &stacks) == STATUS_OK ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     code_stacks_destroy(stacks);
     return 0;
 }
@@ -65,7 +63,6 @@ static struct code_stack *note_known(uint64_t id)
 
 static void test_a_stack_is_described_once(void **state)
 {
-    (void)state;
     begin(0x1a2b);
     add_frame("torch/nn/functional.py", 12, "linear", false);
     add_frame("train.py", 88, "Trainer.step", true);
@@ -84,7 +81,6 @@ static void test_a_stack_is_described_once(void **state)
 
 static void test_without_a_frame_of_the_program_the_innermost_counts(void **state)
 {
-    (void)state;
     begin(1);
     add_frame("torch/_tensor.py", 5, "backward", false);
     add_frame("torch/autograd/__init__.py", 7, "run", false);
@@ -98,7 +94,6 @@ static void test_the_native_caller_of_python(void **state)
 {
     static const bool are_programs[][2] = {{true, true}, {false, true}, {false, false}};
     static const char *const files[] = {"a.py", "b.py", "a.py"};
-    (void)state;
     for (int i = 0; i < 3; i++) {
         begin((uint64_t)i + 1);
         add_frame("libgemm.so+0x1189", 0, "gemm+0x1c", false);
@@ -117,7 +112,6 @@ static void test_the_native_caller_of_python(void **state)
 
 static void test_a_cut_stack_says_so(void **state)
 {
-    (void)state;
     begin(1);
     add_frame("a.py", 1, "f", true);
     code.record.flags |= CODE_IS_CUT;
@@ -126,7 +120,6 @@ static void test_a_cut_stack_says_so(void **state)
 
 static void test_a_stack_that_was_never_described_is_counted(void **state)
 {
-    (void)state;
     uint64_t before = counter_get(COUNTER_code_unknown);
     assert_null(note_known(77));
     assert_int_equal(counter_get(COUNTER_code_unknown), before + 1);
@@ -134,7 +127,6 @@ static void test_a_stack_that_was_never_described_is_counted(void **state)
 
 static void test_all_are_forgotten_when_places_are_used_up(void **state)
 {
-    (void)state;
     for (uint64_t id = 1; id <= CODE_STACKS_MAX; id++) {
         begin(id);
         add_frame("a.py", (uint32_t)id, "f", true);
@@ -151,7 +143,6 @@ static void test_all_are_forgotten_when_places_are_used_up(void **state)
 
 static void test_all_are_forgotten_when_text_is_used_up(void **state)
 {
-    (void)state;
     char file[1000];
     memset(file, 'x', sizeof file - 1);
     file[sizeof file - 1] = '\0';
@@ -179,7 +170,6 @@ static void fill(uint64_t first)
 
 static void test_those_of_graph_nodes_are_kept(void **state)
 {
-    (void)state;
     assert_null(code_stacks_of_nodes(stacks, 3));
     for (uint64_t id = 2; id <= 6; id += 2) {
         begin(id);
@@ -207,7 +197,6 @@ static void test_those_of_graph_nodes_are_kept(void **state)
 
 static void test_those_of_graph_nodes_take_half_of_the_memory(void **state)
 {
-    (void)state;
     for (uint64_t id = 1; id <= CODE_STACKS_MAX; id++) {
         begin(id);
         add_frame("a.py", (uint32_t)id, "f", true);
@@ -224,7 +213,6 @@ static void test_those_of_graph_nodes_take_half_of_the_memory(void **state)
 
 static void test_their_text_takes_half_of_the_memory(void **state)
 {
-    (void)state;
     char file[1000];
     memset(file, 'x', sizeof file - 1);
     file[sizeof file - 1] = '\0';
@@ -246,7 +234,6 @@ static void test_their_text_takes_half_of_the_memory(void **state)
 
 static void test_a_record_that_ends_within_a_frame(void **state)
 {
-    (void)state;
     begin(1);
     add_frame("a.py", 1, "f", true);
     add_frame("b.py", 2, "g", true);
@@ -267,7 +254,6 @@ static void test_a_record_that_ends_within_a_frame(void **state)
 
 static int setup_with_frames(void **state)
 {
-    (void)state;
     forgotten = 0;
     return code_stacks_create(forget, true, &stacks) == STATUS_OK ? 0 : -1;
 }
@@ -287,7 +273,6 @@ static void expect_frame(const struct code_stack *stack, uint32_t *at, const cha
 
 static void test_the_frames_are_kept_as_they_came(void **state)
 {
-    (void)state;
     uint32_t at = 0;
     struct code_stack_frame frame;
     begin(7);
@@ -311,7 +296,6 @@ static void test_the_frames_are_kept_as_they_came(void **state)
 
 static void test_without_need_no_frames_are_kept(void **state)
 {
-    (void)state;
     uint32_t at = 0;
     struct code_stack_frame frame;
     begin(1);

@@ -127,7 +127,6 @@ static int64_t key_of(const struct kept *kept)
 
 static void test_a_call_has_a_span_around_its_kernel(void **state)
 {
-    (void)state;
     begin_nccl();
     push_call("ncclAllReduce", 41, 1000, REDUCTION, 0);
     launch(1, 1000);
@@ -156,7 +155,6 @@ static void test_a_call_has_a_span_around_its_kernel(void **state)
 
 static void test_gathered_bytes_are_those_of_all_ranks(void **state)
 {
-    (void)state;
     begin_nccl();
     push_call("ncclAllGather", 0, 1000, NULL, 0);
     launch(1, 1000);
@@ -176,7 +174,6 @@ static void test_gathered_bytes_are_those_of_all_ranks(void **state)
 
 static void test_all_ranks_have_the_same_key(void **state)
 {
-    (void)state;
     static const struct {
         uint64_t communicator, rank;
         const char *function;
@@ -203,7 +200,6 @@ static void test_all_ranks_have_the_same_key(void **state)
 
 static void test_a_group_is_one_span(void **state)
 {
-    (void)state;
     begin_nccl();
     push("ncclGroupStart");
     pop();
@@ -229,7 +225,6 @@ static void test_a_group_is_one_span(void **state)
 
 static void test_a_group_of_both_kinds_has_a_kernel_of_each(void **state)
 {
-    (void)state;
     begin_nccl();
     push("ncclGroupStart");
     pop();
@@ -258,7 +253,6 @@ static void test_a_group_of_both_kinds_has_a_kernel_of_each(void **state)
 
 static void test_both_sides_of_a_pair_have_the_same_key(void **state)
 {
-    (void)state;
     begin_nccl();
     rank_here = 3;
     push_call("ncclSend", 9, 100, "nvtx.payload.Peer rank", 4);
@@ -295,7 +289,6 @@ static void exchange(uint64_t rank, int64_t sends, int64_t receives, uint32_t id
 
 static void test_both_sides_of_an_exchange_have_the_same_key(void **state)
 {
-    (void)state;
     begin_nccl();
     exchange(3, 5, 7, 1);
     exchange(4, 7, 5, 2);
@@ -306,7 +299,6 @@ static void test_both_sides_of_an_exchange_have_the_same_key(void **state)
 
 static void test_communicators_of_a_group_have_a_kernel_each(void **state)
 {
-    (void)state;
     begin_nccl();
     push("ncclGroupStart");
     pop();
@@ -326,7 +318,6 @@ static void test_communicators_of_a_group_have_a_kernel_each(void **state)
 
 static void test_ranks_of_one_process_have_a_kernel_each(void **state)
 {
-    (void)state;
     begin_nccl();
     push("ncclGroupStart");
     pop();
@@ -346,7 +337,6 @@ static void test_ranks_of_one_process_have_a_kernel_each(void **state)
 
 static void test_a_further_kernel_of_a_group_has_its_communicator(void **state)
 {
-    (void)state;
     begin_nccl();
     push_call("ncclAllReduce", 1, 100, REDUCTION, 0);
     launch(1, 1000);
@@ -361,7 +351,6 @@ static void test_a_further_kernel_of_a_group_has_its_communicator(void **state)
 
 static void test_a_group_whose_end_was_missed_ends(void **state)
 {
-    (void)state;
     begin_nccl();
     push("ncclGroupStart");
     pop();
@@ -387,7 +376,6 @@ static void copy(uint32_t id, uint64_t start)
 
 static void test_copies_run_a_collective_without_a_kernel(void **state)
 {
-    (void)state;
     begin_nccl();
     push_call("ncclAllReduce", 1, 100, REDUCTION, 0);
     call_full(CALL_RUNTIME, "cudaMemcpyAsync", 1, 1000, 1100, 0);
@@ -407,7 +395,6 @@ static void test_copies_run_a_collective_without_a_kernel(void **state)
 
 static void test_kernels_alone_are_named(void **state)
 {
-    (void)state;
     static const struct {
         const char *kernel, *span, *operation;
     } kernels[] = {
@@ -441,7 +428,6 @@ static void test_kernels_alone_are_named(void **state)
 
 static void test_other_kernels_are_not_collectives(void **state)
 {
-    (void)state;
     begin_nccl();
     launch(1, 1000);
     kernel("_ZN7deep_ep9intranode15notify_dispatchILi8EEEvv", 1, 2000, 3000);
@@ -452,7 +438,6 @@ static void test_other_kernels_are_not_collectives(void **state)
 
 static void test_unsampled_work_has_none(void **state)
 {
-    (void)state;
     begin_nccl();
     attach_flags(&thread, 5, 0, "");
     push_call("ncclAllReduce", 1, 100, REDUCTION, 0);
@@ -485,7 +470,6 @@ static void mark_of_plugin(const char *function, int64_t ordinal, int64_t peer, 
 
 static void test_the_plugin_adds_how(void **state)
 {
-    (void)state;
     begin_nccl();
     mark_of_plugin("AllReduce", 0, -1, "ncclInt8"); /* before the first range */
     push_call("ncclAllReduce", 41, 1000, REDUCTION, 0);
@@ -513,7 +497,6 @@ static void test_the_plugin_adds_how(void **state)
 
 static void test_the_plugin_may_number_otherwise_and_late(void **state)
 {
-    (void)state;
     begin_nccl();
     push_call("ncclAllReduce", 41, 1000, REDUCTION, 0);
     launch(1, 1000);
@@ -536,7 +519,6 @@ static void test_the_plugin_may_number_otherwise_and_late(void **state)
 
 static void test_many_collectives_in_flight(void **state)
 {
-    (void)state;
     begin_nccl();
     for (uint32_t i = 0; i < COLLECTIVES_MAX + 10; i++) {
         push_call("ncclAllReduce", i, 1000, REDUCTION, 0);
@@ -597,7 +579,6 @@ static uint64_t chosen_by(int64_t rank)
 
 static void test_ranks_of_a_large_step_choose_the_same(void **state)
 {
-    (void)state;
     uint64_t first = chosen_by(1), second = chosen_by(3);
     assert_int_equal(first, second);
     assert_in_range(__builtin_popcountll(first), 5, 23);
@@ -605,7 +586,6 @@ static void test_ranks_of_a_large_step_choose_the_same(void **state)
 
 static void test_a_summary_has_no_collectives(void **state)
 {
-    (void)state;
     settings.detail = DETAIL_SUMMARY;
     begin_nccl();
     push_call("ncclAllReduce", 1, 100, REDUCTION, 0);

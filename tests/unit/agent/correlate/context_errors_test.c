@@ -23,7 +23,6 @@ static void kernel_without_times(const char *name, uint32_t id)
 
 static void test_stopped_work_without_times_is_lost_to_the_error(void **state)
 {
-    (void)state;
     begin();
     launch(1, 1000);
     launch(2, 1200);
@@ -42,7 +41,6 @@ static void test_stopped_work_without_times_is_lost_to_the_error(void **state)
 
 static void test_stopped_work_with_a_start_ends_when_a_call_reported_the_error(void **state)
 {
-    (void)state;
     begin();
     launch(1, 1000);
     synchronize(5000, ASSERTED);
@@ -63,7 +61,6 @@ static void test_stopped_work_with_a_start_ends_when_a_call_reported_the_error(v
 /* Threads' calls are drained ring by ring, so the first report may come last. */
 static void test_the_earliest_report_counts(void **state)
 {
-    (void)state;
     begin();
     launch(1, 1000);
     synchronize(9000, ILLEGAL_ADDRESS);
@@ -75,7 +72,6 @@ static void test_the_earliest_report_counts(void **state)
 /* The same for an error that leaves the context usable, such as an invalid value. */
 static void test_other_contexts_errors_explain_nothing(void **state)
 {
-    (void)state;
     begin();
     launch(1, 1000);
     synchronize(5000, 1);
@@ -93,7 +89,6 @@ static void test_other_contexts_errors_explain_nothing(void **state)
 /* cudaDeviceReset makes the device usable again, possibly with the same context ID. */
 static void test_work_launched_after_the_error_is_not_stopped_by_it(void **state)
 {
-    (void)state;
     begin();
     synchronize(5000, ASSERTED);
     launch(1, 6000);
@@ -106,7 +101,6 @@ static void test_work_launched_after_the_error_is_not_stopped_by_it(void **state
 
 static void test_driver_calls_report_errors_too(void **state)
 {
-    (void)state;
     begin();
     launch(1, 1000);
     call_full(CALL_DRIVER, "cuCtxSynchronize", 0, 4000, 5000, ILLEGAL_ADDRESS);
@@ -117,7 +111,6 @@ static void test_driver_calls_report_errors_too(void **state)
 /* Work that ended before the error keeps its own end. */
 static void test_work_with_both_times_is_whole(void **state)
 {
-    (void)state;
     begin();
     launch(1, 1000);
     synchronize(5000, ASSERTED);

@@ -26,7 +26,6 @@ static void begin_counting_spans(void)
 
 static void test_ranges_and_the_session_count_what_is_inside(void **state)
 {
-    (void)state;
     begin();
     push_range(100, 900, "outer");
     launch(1, 1000);
@@ -64,7 +63,6 @@ static void test_ranges_and_the_session_count_what_is_inside(void **state)
 
 static void test_a_request_s_work_is_not_the_session_s(void **state)
 {
-    (void)state;
     begin();
     launch(1, 1000);
     attach(5);
@@ -81,7 +79,6 @@ static void test_a_request_s_work_is_not_the_session_s(void **state)
 
 static void test_a_range_waits_for_its_work_only_so_long(void **state)
 {
-    (void)state;
     begin();
     say(&thread, RECORD_RANGE_BEGIN, 100, 900, "range", RANGE_ON_THREAD, 42);
     say(&thread, RECORD_MARK, 0, 950, "half", 0, 43);
@@ -104,7 +101,6 @@ static void test_a_range_waits_for_its_work_only_so_long(void **state)
 
 static void test_where_many_ranges_wait_the_oldest_go_early(void **state)
 {
-    (void)state;
     settings.correlation.pending_max = 65536;
     settings.session.spans_max = UINT32_MAX;
     begin_counting_spans();
@@ -136,7 +132,6 @@ static void begin_summary(void)
 
 static void test_a_request_has_one_span(void **state)
 {
-    (void)state;
     begin_summary();
     attach_flags(&thread, 5, TRACE_FLAG_SAMPLED, "vendor=a");
     launch(1, 1000);
@@ -174,7 +169,6 @@ static void test_a_request_has_one_span(void **state)
 
 static void test_a_summary_waits_for_the_gpu(void **state)
 {
-    (void)state;
     begin_summary();
     attach(5);
     launch(1, 1000);
@@ -190,7 +184,6 @@ static void test_a_summary_waits_for_the_gpu(void **state)
 
 static void test_an_idle_summary_leaves_and_late_work_makes_a_further_one(void **state)
 {
-    (void)state;
     begin_summary();
     attach_flags(&thread, 5, TRACE_FLAG_SAMPLED | TRACE_FLAG_RANDOM, "");
     launch(1, 1000);
@@ -221,7 +214,6 @@ static void test_an_idle_summary_leaves_and_late_work_makes_a_further_one(void *
 
 static void test_threads_of_one_request_have_one_summary(void **state)
 {
-    (void)state;
     struct call_record record = {
         .head = {sizeof record, RECORD_CALL, CALL_RUNTIME, find_call(CALL_RUNTIME, "cudaMalloc")},
         .start_ns = BASE_NS + 1000,
@@ -250,7 +242,6 @@ static void test_threads_of_one_request_have_one_summary(void **state)
 
 static void test_a_thread_that_is_gone_holds_nothing(void **state)
 {
-    (void)state;
     struct call_record record = {
         .head = {sizeof record, RECORD_CALL, CALL_RUNTIME, find_call(CALL_RUNTIME, "cudaMalloc")},
         .start_ns = BASE_NS + 1000,
@@ -266,7 +257,6 @@ static void test_a_thread_that_is_gone_holds_nothing(void **state)
 
 static void test_ranges_of_a_request_are_spans_and_count_with_it(void **state)
 {
-    (void)state;
     begin_summary();
     attach(5);
     push_range(100, 900, "outer");
@@ -298,7 +288,6 @@ static void test_ranges_of_a_request_are_spans_and_count_with_it(void **state)
 
 static void test_work_in_a_long_range_counts_in_a_further_summary(void **state)
 {
-    (void)state;
     begin_summary();
     attach(5);
     push_range(100, 900, "range");
@@ -318,7 +307,6 @@ static void test_work_in_a_long_range_counts_in_a_further_summary(void **state)
 
 static void test_a_request_without_work_has_no_summary(void **state)
 {
-    (void)state;
     begin_summary();
     attach(5);
     push_range(100, 900, "range");
@@ -341,7 +329,6 @@ static void test_a_request_without_work_has_no_summary(void **state)
 
 static void test_work_of_no_request_is_the_sessions(void **state)
 {
-    (void)state;
     settings.session.age_max_ms = 1000;
     begin_summary();
     launch(1, 1000);
@@ -369,7 +356,6 @@ static void test_work_of_no_request_is_the_sessions(void **state)
 
 static void test_events_and_cuptis_own_work_have_no_place_in_a_summary(void **state)
 {
-    (void)state;
     struct resource_record loaded = {.head = {sizeof loaded, RECORD_RESOURCE, 0, 6},
                                      .time_ns = BASE_NS + 500};
     struct activity_record overhead = make(ACTIVITY_OVERHEAD, 0, 100, 200);
@@ -385,7 +371,6 @@ static void test_events_and_cuptis_own_work_have_no_place_in_a_summary(void **st
 
 static void test_beyond_the_table_the_idlest_leave_early(void **state)
 {
-    (void)state;
     struct context_record context = {.head = {sizeof context, RECORD_CONTEXT, 0, 0},
                                      .time_ns = BASE_NS,
                                      .flags = TRACE_FLAG_SAMPLED,
@@ -408,7 +393,6 @@ static void test_beyond_the_table_the_idlest_leave_early(void **state)
 
 static void test_where_summaries_are_many_they_leave_sooner(void **state)
 {
-    (void)state;
     struct context_record context = {.head = {sizeof context, RECORD_CONTEXT, 0, 0},
                                      .time_ns = BASE_NS,
                                      .flags = TRACE_FLAG_SAMPLED,
@@ -435,7 +419,6 @@ static void test_where_summaries_are_many_they_leave_sooner(void **state)
 
 static void test_more_ranges_than_accounts(void **state)
 {
-    (void)state;
     use_summary();
     begin_counting_spans();
     for (uint8_t i = 1; i < 200; i++) {

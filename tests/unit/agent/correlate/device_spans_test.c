@@ -12,7 +12,6 @@ static void tell_device(uint32_t id, const char *name)
 
 static void test_work_waits_for_its_devices_description(void **state)
 {
-    (void)state;
     struct correlate_options options = usual_options();
     options.expects_devices = true;
     begin_as(&options);
@@ -35,7 +34,6 @@ static void test_work_waits_for_its_devices_description(void **state)
 
 static void test_a_device_that_nobody_describes_keeps_no_work_back(void **state)
 {
-    (void)state;
     struct correlate_options options = usual_options();
     options.expects_devices = true;
     begin_as(&options);
@@ -54,7 +52,6 @@ static void test_a_device_that_nobody_describes_keeps_no_work_back(void **state)
 
 static void test_a_device_is_told_once(void **state)
 {
-    (void)state;
     begin();
     tell_device(3, "H200");
     assert_int_equal(device_count, 1);
@@ -80,7 +77,6 @@ static void test_a_device_is_told_once(void **state)
 
 static void test_devices_beyond_the_table(void **state)
 {
-    (void)state;
     begin();
     tell_device(DEVICES_MAX, "too many");
     tell_device(UINT32_MAX, "unknown");
@@ -96,7 +92,6 @@ static void test_devices_beyond_the_table(void **state)
 
 static void test_the_null_stream_is_marked(void **state)
 {
-    (void)state;
     struct activity_record context = {.kind = ACTIVITY_CONTEXT, .context_id = 1};
     begin();
     context.present = 1 << 4;
@@ -142,7 +137,6 @@ static void work_in_context(uint32_t context_id, uint32_t correlation_id)
 
 static void test_contexts_have_the_programs_names(void **state)
 {
-    (void)state;
     begin();
     tell_handle(3, 0xc3);
     tell_handle(4, 0xc4);
@@ -164,7 +158,6 @@ static void test_contexts_have_the_programs_names(void **state)
 
 static void test_devices_have_the_programs_names(void **state)
 {
-    (void)state;
     begin();
     name_object(NAMED_DEVICE, 0, "left");
     assert_int_equal(device_count, 0);

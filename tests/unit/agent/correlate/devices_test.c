@@ -27,7 +27,6 @@ static const char *text_of(const struct resource *resource, const char *key)
 
 static void test_a_device_with_all_it_has(void **state)
 {
-    (void)state;
     static const uint8_t uuid[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff};
     struct resource resource = {0};
     uint32_t device;
@@ -50,7 +49,6 @@ static void test_a_device_with_all_it_has(void **state)
 
 static void test_a_mig_instance_is_part_of_a_gpu(void **state)
 {
-    (void)state;
     static const uint8_t uuid[16] = {0xaa}, instance[16] = {0xbb};
     struct resource resource = {0};
     uint32_t device;
@@ -83,7 +81,6 @@ static void test_a_mig_instance_is_part_of_a_gpu(void **state)
 
 static void test_a_peer_copy_names_both_ends(void **state)
 {
-    (void)state;
     static struct devices devices;
     static struct span span;
     for (uint32_t device = 0; device < 2; device++) {
@@ -115,7 +112,6 @@ static void test_a_peer_copy_names_both_ends(void **state)
 
 static void test_a_device_of_which_little_is_known(void **state)
 {
-    (void)state;
     struct resource resource = {0};
     uint32_t device;
     record = (struct activity_record){.kind = ACTIVITY_DEVICE, .device_id = 5};
@@ -134,7 +130,6 @@ static void test_a_device_of_which_little_is_known(void **state)
 
 static void test_a_full_resource_is_an_error(void **state)
 {
-    (void)state;
     struct resource resource = {0};
     uint32_t device;
     char key[16];
@@ -158,7 +153,6 @@ static struct activity_record context(uint32_t id, uint32_t null_stream)
 
 static void test_null_streams_of_contexts(void **state)
 {
-    (void)state;
     static struct devices devices;
     struct activity_record first = context(1, 7), second = context(2, 9), none = context(0, 5),
                            silent = context(3, 11);
@@ -183,7 +177,6 @@ static void test_null_streams_of_contexts(void **state)
 /* devices.c contains CUPTI's numbers of the fields: the generated table must agree. */
 static void test_the_fields_that_are_known_by_number(void **state)
 {
-    (void)state;
     const struct activity_field *peer = activity_table[ACTIVITY_MEMCPY_PEER].fields;
     assert_string_equal(peer[11].key.name, "cuda.memcpy.src_device.id");
     assert_string_equal(peer[12].key.name, "cuda.memcpy.src_context.id");

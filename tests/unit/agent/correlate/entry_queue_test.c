@@ -16,14 +16,12 @@ static uint32_t seen[64], seen_count;
 
 static int setup(void **state)
 {
-    (void)state;
     seen_count = 0;
     return entry_queue_create(1024, &queue) == STATUS_OK ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     entry_queue_destroy(queue);
     return 0;
 }
@@ -51,7 +49,6 @@ static bool visit(void *context, const void *entry, uint64_t pushed_ns)
 
 static void they_are_visited_in_their_order_until_they_go(void **state)
 {
-    (void)state;
     uint32_t odd = 1, even = 0;
     assert_int_equal(entry_queue_count(queue), 0);
     for (uint32_t i = 1; i <= 6; i++)
@@ -69,7 +66,6 @@ static void they_are_visited_in_their_order_until_they_go(void **state)
 
 static void room_comes_back(void **state)
 {
-    (void)state;
     uint32_t odd = 1, pushed = 0;
     while (push(pushed + 1, 100))
         pushed++;

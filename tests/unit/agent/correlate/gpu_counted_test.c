@@ -32,7 +32,6 @@ static void add(struct gpu_counted *counted, uint32_t correlation_id, uint32_t c
 
 static void test_nothing_is_made_where_nothing_is_counted(void **state)
 {
-    (void)state;
     static const struct settings none;
     struct gpu_counted *counted;
     assert_int_equal(gpu_counted_create(&none, &counted), STATUS_OK);
@@ -42,7 +41,6 @@ static void test_nothing_is_made_where_nothing_is_counted(void **state)
 
 static void test_counts_are_put_on_their_span_once(void **state)
 {
-    (void)state;
     struct gpu_counted *counted = create();
     add(counted, 8, 2, 4096, 3);
     add(counted, 9, 2, 1, 2);
@@ -64,7 +62,6 @@ static void test_counts_are_put_on_their_span_once(void **state)
 
 static void test_what_could_not_be_had_is_left_out(void **state)
 {
-    (void)state;
     struct gpu_counted *counted = create();
     span.attr_count = 0;
     add(counted, 8, 2, NAN, 3);
@@ -79,7 +76,6 @@ static void test_what_could_not_be_had_is_left_out(void **state)
 
 static void test_one_that_must_go_is_counted(void **state)
 {
-    (void)state;
     struct gpu_counted *counted = create();
     uint64_t lost = counter_get(COUNTER_gpu_counts_lost);
     add(counted, 5, 2, 1, 1);
@@ -96,7 +92,6 @@ static void test_one_that_must_go_is_counted(void **state)
 
 static void test_values_that_will_come_are_awaited(void **state)
 {
-    (void)state;
     struct gpu_counted *counted = create();
     uint64_t lost = counter_get(COUNTER_gpu_counts_lost);
     assert_false(gpu_counted_awaits(counted, 8));
@@ -122,7 +117,6 @@ static void test_values_that_will_come_are_awaited(void **state)
 /* Counters over 80 ns, of which the kernel ran 50. */
 static void test_rates_are_by_the_kernel_s_time(void **state)
 {
-    (void)state;
     static const struct settings of_rates = {.counters.metrics = {3, rates}};
     struct {
         struct gpu_counters_record record;

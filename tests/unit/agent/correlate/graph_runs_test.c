@@ -8,13 +8,11 @@ static struct graph_runs *runs;
 
 static int begin(void **state)
 {
-    (void)state;
     return graph_runs_create(&runs) == STATUS_OK ? 0 : 1;
 }
 
 static int end(void **state)
 {
-    (void)state;
     graph_runs_destroy(runs);
     return 0;
 }
@@ -41,7 +39,6 @@ static uint32_t find_late(uint64_t start_ns)
 
 static void test_work_belongs_to_the_execution_that_started_before_it(void **state)
 {
-    (void)state;
     launch(11, 100); /* all launches come long before the work */
     launch(12, 101);
     launch(13, 102);
@@ -62,7 +59,6 @@ static void test_work_belongs_to_the_execution_that_started_before_it(void **sta
 
 static void test_without_other_nodes_the_launches_decide(void **state)
 {
-    (void)state;
     launch(11, 1000);
     launch(14, 2000);
     launch(12, 1500);                /* of a thread whose ring is drained later */
@@ -74,7 +70,6 @@ static void test_without_other_nodes_the_launches_decide(void **state)
 
 static void test_a_node_may_come_before_its_launch(void **state)
 {
-    (void)state;
     ran(12, 2000);
     ran(11, 1000);
     launch(11, 100);
@@ -85,7 +80,6 @@ static void test_a_node_may_come_before_its_launch(void **state)
 
 static void test_ids_wrap_around(void **state)
 {
-    (void)state;
     ran(UINT32_MAX, 1000);
     ran(3, 2000);
     assert_int_equal(find(1500), UINT32_MAX);
@@ -94,7 +88,6 @@ static void test_ids_wrap_around(void **state)
 
 static void test_only_the_latest_executions_are_kept(void **state)
 {
-    (void)state;
     for (uint32_t i = 1; i <= 1000; i++) {
         launch(i, i * 100 - 50);
         ran(i, i * 100);
@@ -108,7 +101,6 @@ static void test_only_the_latest_executions_are_kept(void **state)
 
 static void test_graphs_do_not_mix(void **state)
 {
-    (void)state;
     ran(11, 1000);
     assert_int_equal(graph_runs_find(runs, GRAPH + 1, 1500, true), 0);
     graph_runs_ran(runs, GRAPH + 256, 12, 1100); /* takes its place */

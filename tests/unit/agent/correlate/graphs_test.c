@@ -10,13 +10,11 @@ static struct graphs *graphs;
 
 static int setup(void **state)
 {
-    (void)state;
     return graphs_create(true, true, &graphs) != STATUS_OK;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     graphs_destroy(graphs);
     return 0;
 }
@@ -42,7 +40,6 @@ static void launch(uint32_t correlation_id, uint64_t exec, uint64_t start_ns)
 
 static void test_a_launch_has_the_nodes_of_its_graph(void **state)
 {
-    (void)state;
     instantiate(0xe0, 6, 100);
     instantiate(0xe1, 7, 100);
     launch(1, 0xe0, 200);
@@ -62,7 +59,6 @@ static void test_a_launch_has_the_nodes_of_its_graph(void **state)
 /* Another thread's ring was drained first. */
 static void test_the_launch_may_be_told_before_the_graph(void **state)
 {
-    (void)state;
     launch(1, 0xe0, 200);
     instantiate(0xe0, 6, 100);
     assert_int_equal(graphs_nodes_launched(graphs, 1), 6);
@@ -70,7 +66,6 @@ static void test_the_launch_may_be_told_before_the_graph(void **state)
 
 static void test_a_handle_that_is_given_again(void **state)
 {
-    (void)state;
     instantiate(0xe0, 6, 100);
     launch(1, 0xe0, 200);
     launch(2, 0xe0, 400); /* of the new graph, which is reported later */
@@ -83,7 +78,6 @@ static void test_a_handle_that_is_given_again(void **state)
 
 static void test_the_table_of_graphs_is_bounded(void **state)
 {
-    (void)state;
     for (uint64_t i = 1; i <= 100000; i++)
         instantiate(0x7f0000000000 + 0x140 * i, (uint32_t)i, i);
     uint32_t known = 0;
@@ -139,7 +133,6 @@ static uint8_t captured_by(uint64_t node)
 
 static void test_nodes_lead_to_the_call_in_which_they_were_made(void **state)
 {
-    (void)state;
     created(1, 100, 1, 15);
     call(1, 10, 20, 1);
     created(1, 101, 2, 35); /* a call that adds two */
@@ -162,7 +155,6 @@ static void test_nodes_lead_to_the_call_in_which_they_were_made(void **state)
 
 static void test_clones_lead_to_their_original_s_call(void **state)
 {
-    (void)state;
     created(1, 100, 3, 15);
     call(1, 10, 20, 1);
     created(1, 500, 3, 35); /* also reported as created when the graph is instantiated */
@@ -181,7 +173,6 @@ static void test_clones_lead_to_their_original_s_call(void **state)
 /* Instantiated on a thread whose ring was drained before that of the thread that captured. */
 static void test_the_clone_may_be_told_before_its_original(void **state)
 {
-    (void)state;
     cloned(500, 1, 100);
     assert_int_equal(captured_by(500), 0);
     created(1, 100, 1, 15);
@@ -191,7 +182,6 @@ static void test_the_clone_may_be_told_before_its_original(void **state)
 
 static void test_a_call_without_a_span_captures_nothing(void **state)
 {
-    (void)state;
     created(1, 100, 1, 15);
     call(1, 10, 20, 0);
     call(1, 10, 20, 1);
@@ -200,7 +190,6 @@ static void test_a_call_without_a_span_captures_nothing(void **state)
 
 static void test_the_table_of_nodes_forgets_what_has_not_run(void **state)
 {
-    (void)state;
     created(1, 1, 2, 15);
     call(1, 10, 20, 1);
     for (uint64_t i = 0; i < 4; i++) {
@@ -220,7 +209,6 @@ static void test_the_table_of_nodes_forgets_what_has_not_run(void **state)
 
 static void test_unfinished_calls_of_many_threads(void **state)
 {
-    (void)state;
     for (uint64_t tid = 1; tid <= 100; tid++)
         created(tid, 1000 + tid, 1, 15);
     for (uint64_t tid = 1; tid <= 100; tid++)
@@ -251,7 +239,6 @@ static void expect_capture(uint64_t node, uint64_t code, uint8_t id)
 
 static void test_nodes_have_the_code_of_their_capture(void **state)
 {
-    (void)state;
     created_by(1, 100, 2, 15, 71);
     call(1, 10, 20, 1);
     created_by(1, 102, 1, 35, 72); /* the call has no span */
@@ -269,7 +256,6 @@ static void test_nodes_have_the_code_of_their_capture(void **state)
 
 static void test_clones_have_the_code_of_their_original(void **state)
 {
-    (void)state;
     created_by(1, 100, 2, 15, 71);
     call(1, 10, 20, 1);
     created_by(1, 102, 1, 25, 72);
@@ -292,7 +278,6 @@ static void test_clones_have_the_code_of_their_original(void **state)
 
 static void test_a_node_that_runs_keeps_its_code(void **state)
 {
-    (void)state;
     created_by(1, 1, 1, 15, 71);
     call(1, 10, 20, 1);
     cloned(2, 1, 1);
@@ -314,7 +299,6 @@ static void test_a_node_that_runs_keeps_its_code(void **state)
 
 static void test_without_code_there_are_links_alone(void **state)
 {
-    (void)state;
     struct graphs *both = graphs;
     assert_int_equal(graphs_create(true, false, &graphs), STATUS_OK);
     created_by(1, 100, 1, 15, 71);
@@ -330,7 +314,6 @@ static void test_without_code_there_are_links_alone(void **state)
 
 static void test_without_nodes_there_are_counts_alone(void **state)
 {
-    (void)state;
     struct graphs *both = graphs;
     assert_true(graphs_link_nodes(graphs));
     assert_int_equal(graphs_create(false, true, &graphs), STATUS_OK);

@@ -32,7 +32,6 @@ static void expect_name(const char *mangled, const char *want)
 
 static void test_mangled_kernels(void **state)
 {
-    (void)state;
     expect_name("_Z9vectorAddPKfS0_Pfi", "vectorAdd");
     expect_name("_ZN2ns1S2stEv", "ns::S::st");
     expect_name("_ZN2ns4kernImEEvPT_", "ns::kern");
@@ -58,7 +57,6 @@ static void test_mangled_kernels(void **state)
 
 static void test_names_without_mangling(void **state)
 {
-    (void)state;
     expect_name("triton_poi_fused_add_relu_0", "triton_poi_fused_add_relu_0");
     expect_name("sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize64x64x32_warpgroupsize1x1x1_execute_segment_"
                 "k_off_kernel__5x_cublas",
@@ -73,7 +71,6 @@ static void test_names_without_mangling(void **state)
 /* As c++filt prints them: kernels of PyTorch, CUTLASS, CUB, Thrust and NCCL. */
 static void test_demangled_names(void **state)
 {
-    (void)state;
     expect_short("void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, "
                  "std::array<char*, 1ul> "
                  ">(int, at::native::FillFunctor<float>, std::array<char*, 1ul>)",
@@ -111,7 +108,6 @@ static void test_demangled_names(void **state)
 
 static void test_templates_with_operators_in_them(void **state)
 {
-    (void)state;
     expect_short("std::enable_if<((sizeof (int))>(2)), void>::type sized<int>(int)", "sized");
     expect_short("std::enable_if<((3)<(4))&&(((sizeof (int))>((3)>>(1)))), void>::type sized2<int, 3>(int, "
                  "int (&) [3])",
@@ -125,7 +121,6 @@ static void test_templates_with_operators_in_them(void **state)
 
 static void test_operators(void **state)
 {
-    (void)state;
     expect_short("void Op::operator()<3>(int)", "Op::operator()");
     expect_short("Op::operator()(int) const", "Op::operator()");
     expect_short("void Op::operator<< <int>(int)", "Op::operator<<");
@@ -138,7 +133,6 @@ static void test_operators(void **state)
 
 static void test_what_stands_inside_a_function(void **state)
 {
-    (void)state;
     expect_short("f(int)::inner(float)", "f::inner");
     expect_short("f(int)::{lambda(int, float)#1}::operator()(int, float) const",
                  "f::{lambda(int, float)#1}::operator()");
@@ -150,7 +144,6 @@ static void test_what_stands_inside_a_function(void **state)
 
 static void test_what_nobody_understands_stays_whole(void **state)
 {
-    (void)state;
     expect_short("", "");
     expect_short("(int)", "(int)");
     expect_short("<int>", "<int>");
@@ -162,7 +155,6 @@ static void test_what_nobody_understands_stays_whole(void **state)
 /* Any text, truncated anywhere, stays within its bound. */
 static void test_cut_names_do_no_harm(void **state)
 {
-    (void)state;
     static const char full[] =
         "void std::enable_if<((3)<(4))&&(((sizeof (int))>((3)>>(1)))), a::operator<< <int> >::type "
         "n::(anonymous namespace)::sized2<int, 3>(int) const::{lambda(int)#1}::operator()<2>(int, "
@@ -181,7 +173,6 @@ static void test_cut_names_do_no_harm(void **state)
 
 static void test_deep_nesting(void **state)
 {
-    (void)state;
     char full[4096] = "void deep";
     for (int i = 0; i < 300; i++)
         strcat(full, "<a");
@@ -196,7 +187,6 @@ static void test_deep_nesting(void **state)
 
 static void test_a_name_is_resolved_once(void **state)
 {
-    (void)state;
     struct kernel_names *names;
     assert_int_equal(kernel_names_create(ARENA, &names), STATUS_OK);
     static const char mangled[] = "_ZN2ns4kernImEEvPT_";
@@ -211,7 +201,6 @@ static void test_a_name_is_resolved_once(void **state)
 
 static void test_an_address_used_again_is_noticed(void **state)
 {
-    (void)state;
     struct kernel_names *names;
     char mangled[32] = "_Z3oldi";
     assert_int_equal(kernel_names_create(ARENA, &names), STATUS_OK);
@@ -228,7 +217,6 @@ static void test_an_address_used_again_is_noticed(void **state)
 
 static void test_a_full_cache_fills_again(void **state)
 {
-    (void)state;
     enum { NAMES = 60000, BYTES = 24 };
     struct kernel_names *names;
     char *mangled = calloc(NAMES, BYTES);
@@ -247,7 +235,6 @@ static void test_a_full_cache_fills_again(void **state)
 
 static void test_a_full_arena_is_emptied(void **state)
 {
-    (void)state;
     struct kernel_names *names;
     char mangled[64][512];
     assert_int_equal(kernel_names_create(16 * 1024, &names), STATUS_OK);
@@ -265,7 +252,6 @@ static void test_a_full_arena_is_emptied(void **state)
 
 static void test_a_name_larger_than_the_arena_stays_mangled(void **state)
 {
-    (void)state;
     struct kernel_names *names;
     char mangled[2048];
     assert_int_equal(kernel_names_create(1024, &names), STATUS_OK);
@@ -293,7 +279,6 @@ static const char *numbered(char *to, const char *word, unsigned number)
  * thousand others occur once. */
 static void test_names_that_come_again_stay(void **state)
 {
-    (void)state;
     enum { FREQUENT = 1000, ROUNDS = 400, ONCE_A_ROUND = 250, BYTES = 48 };
     struct kernel_names *names;
     char *frequent = calloc(FREQUENT, BYTES), *once = calloc(ROUNDS * ONCE_A_ROUND, BYTES), want[40];
@@ -326,7 +311,6 @@ static void test_names_that_come_again_stay(void **state)
  * found. */
 static void test_of_too_many_names_in_turn_some_are_found(void **state)
 {
-    (void)state;
     enum { NAMES = 32000, ROUNDS = 8, BYTES = 24 };
     struct kernel_names *names;
     char *mangled = calloc(NAMES, BYTES);
@@ -349,7 +333,6 @@ static void test_of_too_many_names_in_turn_some_are_found(void **state)
 
 static void test_modules_that_come_and_go(void **state)
 {
-    (void)state;
     struct kernel_names *names;
     char mangled[48], want[40];
     assert_int_equal(kernel_names_create(16 * 1024, &names), STATUS_OK);
@@ -364,7 +347,6 @@ static void test_modules_that_come_and_go(void **state)
 
 static void test_a_name_of_a_megabyte_is_cut(void **state)
 {
-    (void)state;
     enum { BYTES = 1024 * 1024 };
     struct kernel_names *names;
     char *plain = malloc(BYTES + 1), *mangled = malloc(BYTES + 1);
@@ -390,7 +372,6 @@ static void test_a_name_of_a_megabyte_is_cut(void **state)
 /* Each B<S, S> doubles its expansion: expanded, this name has 2 to the power of 30 parts. */
 static void test_a_name_that_stands_for_a_billion(void **state)
 {
-    (void)state;
     static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
     char mangled[512] = "_Z1fI1AIiE1BIS1_S1_E";
     for (int i = 0; i < 29; i++) {

@@ -9,7 +9,6 @@ static struct named_objects table, *const objects = &table;
 
 static int setup(void **state)
 {
-    (void)state;
     memset(&table, 0, sizeof table);
     return 0;
 }
@@ -21,7 +20,6 @@ static const char *name_of(enum named_object kind, uint64_t handle)
 
 static void test_names_are_of_a_kind_and_a_handle(void **state)
 {
-    (void)state;
     assert_false(objects->has[NAMED_STREAM]);
     assert_null(name_of(NAMED_STREAM, 7));
     named_objects_name(objects, NAMED_STREAM, 7, "copies and more", 6);
@@ -35,7 +33,6 @@ static void test_names_are_of_a_kind_and_a_handle(void **state)
 
 static void test_what_is_forgotten_has_no_name_and_keeps_its_index(void **state)
 {
-    (void)state;
     named_objects_name(objects, NAMED_STREAM, 0, "null", 4);
     uint32_t index = named_objects_find(objects, NAMED_STREAM, 0);
     named_objects_forget(objects, NAMED_STREAM, 0);
@@ -48,7 +45,6 @@ static void test_what_is_forgotten_has_no_name_and_keeps_its_index(void **state)
 
 static void test_there_is_an_end_to_names(void **state)
 {
-    (void)state;
     for (uint64_t handle = 1; handle <= OBJECTS_MAX + 10; handle++)
         named_objects_name(objects, NAMED_STREAM, handle * 64, "stream", 6);
     assert_string_equal(name_of(NAMED_STREAM, 64 * OBJECTS_MAX), "stream");

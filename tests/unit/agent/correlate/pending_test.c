@@ -13,14 +13,12 @@ static struct pending_table *table;
 
 static int setup(void **state)
 {
-    (void)state;
     counters_reset();
     return pending_create(16, &table) != STATUS_OK; /* four sets of four */
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     pending_destroy(table);
     return 0;
 }
@@ -37,7 +35,6 @@ static struct pending_call *insert(uint32_t id, uint64_t start_ns, uint32_t flag
 
 static void test_what_went_in_is_found(void **state)
 {
-    (void)state;
     assert_null(pending_find(table, 1, 100));
     for (uint32_t id = 1; id <= 16; id++)
         insert(id, 100 + id, PENDING_EXPECTED);
@@ -50,7 +47,6 @@ static void test_what_went_in_is_found(void **state)
 
 static void test_calls_that_still_wait_go_last(void **state)
 {
-    (void)state;
     insert(4, 1, PENDING_EXPECTED); /* all of one set */
     insert(5, 2, PENDING_EXPECTED | PENDING_ANSWERED);
     insert(6, 3, 0);
@@ -72,7 +68,6 @@ static void test_calls_that_still_wait_go_last(void **state)
 
 static void test_an_id_that_comes_round_takes_its_old_place(void **state)
 {
-    (void)state;
     struct pending_call *call = insert(UINT32_MAX, 1, PENDING_EXPECTED | PENDING_ANSWERED);
     assert_ptr_equal(insert(UINT32_MAX, 2 * HOUR, PENDING_EXPECTED), call);
     assert_int_equal(counter_get(COUNTER_pending_evicted), 0);
@@ -83,7 +78,6 @@ static void test_an_id_that_comes_round_takes_its_old_place(void **state)
 
 static void test_an_entry_of_long_ago_is_no_match(void **state)
 {
-    (void)state;
     insert(7, 1000, PENDING_EXPECTED);
     assert_non_null(pending_find(table, 7, 1000 + HOUR - 1));
     assert_null(pending_find(table, 7, 1000 + HOUR));
@@ -91,7 +85,6 @@ static void test_an_entry_of_long_ago_is_no_match(void **state)
 
 static void test_sizes(void **state)
 {
-    (void)state;
     struct pending_table *small;
     assert_int_equal(pending_create(0, &small), STATUS_OK); /* one set at least */
     struct pending_call *call = pending_insert(small, 9, 0);
@@ -104,7 +97,6 @@ static void test_sizes(void **state)
 
 static void test_a_call_that_expects_nothing_pushes_nobody_out(void **state)
 {
-    (void)state;
     struct pending_call *first = insert(4, 1, PENDING_EXPECTED);
     for (uint32_t id = 5; id <= 7; id++)
         insert(id, id, PENDING_EXPECTED);
@@ -124,7 +116,6 @@ static void test_a_call_that_expects_nothing_pushes_nobody_out(void **state)
 
 static void test_graph_launches_without_a_record_are_lost(void **state)
 {
-    (void)state;
     insert(1, 1, PENDING_EXPECTED | PENDING_GRAPH);
     insert(2, 2, PENDING_EXPECTED | PENDING_GRAPH | PENDING_ANSWERED);
     insert(3, 3, PENDING_EXPECTED | PENDING_GRAPH | PENDING_UNSAMPLED);

@@ -25,7 +25,6 @@ static struct profile_link only_link(uint64_t ns)
 
 static void test_a_request_is_linked_and_not_its_ranges(void **state)
 {
-    (void)state;
     begin_with_profiles();
     attach(5);
     push_range(100, 900, "range");
@@ -38,7 +37,6 @@ static void test_a_request_is_linked_and_not_its_ranges(void **state)
 
 static void test_without_a_request_the_session_is_linked(void **state)
 {
-    (void)state;
     begin_with_profiles();
     push_range(100, 900, "range");
     launch(1, 1000);
@@ -52,7 +50,6 @@ static void test_without_a_request_the_session_is_linked(void **state)
 
 static void test_what_is_not_sampled_has_no_link(void **state)
 {
-    (void)state;
     static const struct profile_link none;
     begin_with_profiles();
     attach_flags(&thread, 5, 0, "");
@@ -65,7 +62,6 @@ static void test_what_is_not_sampled_has_no_link(void **state)
 
 static void test_work_without_a_call_counts(void **state)
 {
-    (void)state;
     static const struct profile_link none;
     begin_with_profiles();
     kernel("work", 9, 2000, 2100);
@@ -76,7 +72,6 @@ static void test_work_without_a_call_counts(void **state)
 
 static void test_a_call_without_work_is_no_sample(void **state)
 {
-    (void)state;
     begin_with_profiles();
     launch(1, 1000);
     call_full(CALL_RUNTIME, "cudaMalloc", 2, 1300, 1400, 0);
@@ -86,7 +81,6 @@ static void test_a_call_without_work_is_no_sample(void **state)
 
 static void test_intervals(void **state)
 {
-    (void)state;
     begin_with_profiles();
     launch(1, 1000);
     launch(2, 1200);

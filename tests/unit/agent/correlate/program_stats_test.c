@@ -64,7 +64,6 @@ static void add_work(uint16_t kind, const char *name, uint32_t device, uint64_t 
 
 static void test_work_adds_up_by_device_and_name(void **state)
 {
-    (void)state;
     make(true);
     assert_true(program_stats_tick(store, 0));
     add_work(ACTIVITY_KERNEL, "gemm", 0, 1000, 100);
@@ -96,7 +95,6 @@ static void test_work_adds_up_by_device_and_name(void **state)
 
 static void test_names_beyond_the_bound_count_together(void **state)
 {
-    (void)state;
     char name[400];
     make(true);
     for (unsigned i = 0; i < LIVE_STATS_KERNELS_MAX + 20; i++) {
@@ -119,7 +117,6 @@ static void test_names_beyond_the_bound_count_together(void **state)
 
 static void test_names_that_are_cut_alike_are_one(void **state)
 {
-    (void)state;
     char name[400];
     make(true);
     memset(name, 'x', sizeof name);
@@ -134,7 +131,6 @@ static void test_names_that_are_cut_alike_are_one(void **state)
 
 static void test_nothing_is_counted_until_somebody_looks(void **state)
 {
-    (void)state;
     make(false);
     assert_false(program_stats_tick(store, 100));
     program_stats_snapshot(store, &devices, &view);
@@ -157,7 +153,6 @@ static void test_nothing_is_counted_until_somebody_looks(void **state)
 
 static void test_an_exemplar_is_of_the_work_before_it(void **state)
 {
-    (void)state;
     static const uint8_t trace_id[16] = {1}, span_id[8] = {2};
     make(true);
     add_work(ACTIVITY_KERNEL, "gemm", 0, 0, 1500);
@@ -180,7 +175,6 @@ static void test_an_exemplar_is_of_the_work_before_it(void **state)
 
 static void test_exemplars_of_all_work_keep_those_with_a_span(void **state)
 {
-    (void)state;
     static const uint8_t trace_id[16] = {1}, span_id[8] = {2};
     make_with(true, EXEMPLAR_ALWAYS_ON);
     add_work(ACTIVITY_KERNEL, "gemm", 0, 0, 1500);
@@ -203,7 +197,6 @@ static void test_exemplars_of_all_work_keep_those_with_a_span(void **state)
 
 static void test_there_are_exemplars_of_nothing_on_request(void **state)
 {
-    (void)state;
     static const uint8_t trace_id[16] = {1}, span_id[8] = {2};
     make_with(true, EXEMPLAR_ALWAYS_OFF);
     add_work(ACTIVITY_KERNEL, "gemm", 0, 0, 1500);
@@ -214,7 +207,6 @@ static void test_there_are_exemplars_of_nothing_on_request(void **state)
 
 static void test_a_duration_is_counted_in_each_shape(void **state)
 {
-    (void)state;
     static const uint8_t trace_id[16] = {1}, span_id[8] = {2};
     static const double bounds[] = {1e-6};
     for (int i = 0; i < 2; i++)
@@ -242,7 +234,6 @@ static void test_a_duration_is_counted_in_each_shape(void **state)
 
 static void test_of_what_is_dropped_there_is_no_histogram(void **state)
 {
-    (void)state;
     views[0] = (struct view){.instrument_name = "cuda.*.duration",
                              .instrument_type = ANY_METRIC_TYPE,
                              .aggregation = AGGREGATION_DROP};
@@ -261,7 +252,6 @@ static void test_of_what_is_dropped_there_is_no_histogram(void **state)
 
 static void test_calls_are_told_apart(void **state)
 {
-    (void)state;
     struct call_info launch = {.group = CALL_GROUP_LAUNCH}, sync = {.group = CALL_GROUP_SYNC};
     struct call_record call = {.start_ns = 10, .end_ns = 30};
     make(true);

@@ -3,7 +3,6 @@
 
 static void test_ranges_nest(void **state)
 {
-    (void)state;
     begin();
     attach(5);
     push_range(100, 900, "outer");
@@ -28,7 +27,6 @@ static void test_ranges_nest(void **state)
 
 static void test_a_range_counts_while_its_context_is_there(void **state)
 {
-    (void)state;
     begin();
     attach(5);
     push_range(100, 900, "of five");
@@ -43,7 +41,6 @@ static void test_a_range_counts_while_its_context_is_there(void **state)
 
 static void test_ranges_without_a_context_are_the_sessions(void **state)
 {
-    (void)state;
     begin();
     push_range(100, 900, "range");
     launch(1, 1000);
@@ -57,7 +54,6 @@ static void test_ranges_without_a_context_are_the_sessions(void **state)
 
 static void test_ranges_may_end_in_any_order_and_place(void **state)
 {
-    (void)state;
     begin();
     attach(5);
     push_range(100, 900, "outer");
@@ -79,7 +75,6 @@ static void test_ranges_may_end_in_any_order_and_place(void **state)
 
 static void test_what_nobody_ends_says_so(void **state)
 {
-    (void)state;
     begin();
     push_range(100, 900, "of the process");
     say(&other_thread, RECORD_RANGE_BEGIN, 200, 950, "of a thread", RANGE_ON_THREAD, 0);
@@ -92,7 +87,6 @@ static void test_what_nobody_ends_says_so(void **state)
 
 static void test_ranges_have_attributes_status_and_events(void **state)
 {
-    (void)state;
     begin();
     say(&thread, RECORD_RANGE_BEGIN, 100, 900, "range", RANGE_ON_THREAD, 42);
     say(&thread, RECORD_MARK, 0, 950, "half", 0, 43);
@@ -115,7 +109,6 @@ static void test_ranges_have_attributes_status_and_events(void **state)
 
 static void test_too_many_open_ranges_are_counted(void **state)
 {
-    (void)state;
     begin();
     attach(5);
     for (uint64_t id = 1; id <= RANGES_OPEN_MAX + 3; id++)
@@ -134,7 +127,6 @@ static void test_too_many_open_ranges_are_counted(void **state)
 static void test_many_spans_end_before_their_start_is_seen(void **state)
 {
     enum { ROUNDS = 5, SPANS = RANGES_OPEN_MAX / 2 };
-    (void)state;
     begin();
     for (uint64_t round = 0; round < ROUNDS; round++) {
         for (uint64_t id = 1; id <= SPANS; id++)
@@ -153,7 +145,6 @@ static void test_many_spans_end_before_their_start_is_seen(void **state)
 /* As long as more of them are open than there are slots, which are counted. */
 static void test_ends_of_ranges_without_a_slot_take_none(void **state)
 {
-    (void)state;
     begin();
     for (int round = 0; round < 3; round++) {
         for (uint64_t id = 1; id <= 2 * RANGES_OPEN_MAX; id++)
@@ -171,7 +162,6 @@ static void test_ends_of_ranges_without_a_slot_take_none(void **state)
 /* Ranges that no thread can end any more give way to later ones. */
 static void test_ranges_whose_ends_are_lost_give_way(void **state)
 {
-    (void)state;
     begin();
     for (uint64_t id = 1; id <= RANGES_OPEN_MAX; id++)
         say(&thread, RECORD_RANGE_BEGIN, id, 900 + id, "span", 0, 0);

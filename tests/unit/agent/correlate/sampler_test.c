@@ -43,7 +43,6 @@ static bool decide_remote(const char *flags, const char *trace_state)
 /* From the specification's table, at full precision. */
 static void test_thresholds_of_ratios(void **state)
 {
-    (void)state;
     assert_true(sampler_threshold(1) == 0);
     assert_true(sampler_threshold(0.5) == 0x80000000000000);
     assert_true(sampler_threshold(0.25) == 0xc0000000000000);
@@ -57,7 +56,6 @@ static void test_thresholds_of_ratios(void **state)
 
 static void test_the_threshold_divides_the_traces(void **state)
 {
-    (void)state;
     begin(SAMPLER_TRACE_ID_RATIO, 0.5, false, 0);
     assert_false(decide_root(0));
     assert_string_equal(after, "");
@@ -79,7 +77,6 @@ static void test_the_threshold_divides_the_traces(void **state)
 
 static void test_always_on_and_off(void **state)
 {
-    (void)state;
     begin(SAMPLER_ALWAYS_ON, 0.25, false, 0);
     assert_true(decide_root(0));
     assert_string_equal(after, "");
@@ -93,7 +90,6 @@ static void test_always_on_and_off(void **state)
 
 static void test_the_parent_s_flag_decides(void **state)
 {
-    (void)state;
     begin(SAMPLER_ALWAYS_OFF, 0, true, 0.001);
     for (int i = 0; i < 5; i++) /* also no limit */
         assert_true(decide_remote("01", "a=1,ot=th:8;x:y"));
@@ -110,7 +106,6 @@ static void test_the_parent_s_flag_decides(void **state)
 /* A backend that counts traces by their threshold must not get one that did not decide their sampling. */
 static void test_a_parent_s_wrong_threshold_is_taken_out(void **state)
 {
-    (void)state;
     begin(SAMPLER_ALWAYS_ON, 1, true, 0);
     assert_true(decide_remote("01", "a=1,ot=x:y;th:80000000000001,b=2"));
     assert_string_equal(after, "ot=x:y,a=1,b=2");
@@ -124,7 +119,6 @@ static void test_a_parent_s_wrong_threshold_is_taken_out(void **state)
 
 static void test_a_ratio_without_parents_writes_its_threshold(void **state)
 {
-    (void)state;
     begin(SAMPLER_TRACE_ID_RATIO, 0.5, false, 0);
     assert_true(decide_remote("00", NULL));
     assert_string_equal(after, "ot=th:8");
@@ -139,7 +133,6 @@ static void test_a_ratio_without_parents_writes_its_threshold(void **state)
 
 static void test_explicit_randomness_goes_before_the_trace_id(void **state)
 {
-    (void)state;
     begin(SAMPLER_TRACE_ID_RATIO, 0.5, false, 0);
     assert_false(decide_remote("01", "ot=rv:7fffffffffffff"));
     assert_string_equal(after, "ot=rv:7fffffffffffff");
@@ -157,7 +150,6 @@ static void test_explicit_randomness_goes_before_the_trace_id(void **state)
 
 static void test_a_tracestate_stays_within_its_bounds(void **state)
 {
-    (void)state;
     char text[TRACE_STATE_MAX] = "", want[TRACE_STATE_MAX] = "ot=th:8";
     begin(SAMPLER_TRACE_ID_RATIO, 0.5, false, 0);
     for (int i = 0; i < 32; i++) {
@@ -193,7 +185,6 @@ static unsigned admitted(uint64_t from_ns, uint64_t step_ns, unsigned count)
 
 static void test_the_limit_is_kept(void **state)
 {
-    (void)state;
     begin(SAMPLER_ALWAYS_ON, 1, true, 5);
     assert_int_equal(admitted(1000 * SECOND, 0, 20), 5);             /* the limit of one second at once */
     assert_int_equal(admitted(1000 * SECOND, SECOND / 64, 641), 50); /* and then five a second */
@@ -207,7 +198,6 @@ static void test_the_limit_is_kept(void **state)
 
 static void test_the_limit_holds_for_what_the_sampler_takes(void **state)
 {
-    (void)state;
     begin(SAMPLER_TRACE_ID_RATIO, 0.5, true, 1);
     assert_false(decide_root(0)); /* does not count toward the limit */
     assert_true(decide_root(0x80000000000000));

@@ -17,7 +17,6 @@ static void take(struct agent_overhead *to)
 
 static int setup(void **state)
 {
-    (void)state;
     counters_reset();
     stats = (struct agent_overhead){.callback_ns = 0};
     cost = (struct session_overhead){0};
@@ -48,7 +47,6 @@ static void add(uint64_t kind, uint64_t ns)
 
 static void test_cuptis_time_by_kind(void **state)
 {
-    (void)state;
     add(65536, 1);
     add(131072, 20);
     add(131072, 30);
@@ -66,7 +64,6 @@ static void test_cuptis_time_by_kind(void **state)
 
 static void test_the_drivers_own_work_is_no_cost_of_tracing(void **state)
 {
-    (void)state;
     add(1, 10);      /* driver_compiler */
     add(262144, 10); /* runtime_triggered_module_loading */
     add(327680, 10); /* lazy_function_loading */
@@ -78,7 +75,6 @@ static void test_the_drivers_own_work_is_no_cost_of_tracing(void **state)
 
 static void test_each_span_has_what_came_since(void **state)
 {
-    (void)state;
     stats = (struct agent_overhead){.callback_ns = 1000, .callback_calls = 2, .pipeline_ns = 50};
     add(65536, 7);
     write_span();
@@ -101,7 +97,6 @@ static void test_each_span_has_what_came_since(void **state)
 /* An estimate may decrease: the spans' sum is never more than its maximum. */
 static void test_an_estimate_that_falls(void **state)
 {
-    (void)state;
     int64_t sum = 0;
     const uint64_t estimates[] = {1000, 900, 950, 1200};
     for (size_t i = 0; i < 4; i++) {
@@ -115,7 +110,6 @@ static void test_an_estimate_that_falls(void **state)
 
 static void test_unknown_is_not_zero(void **state)
 {
-    (void)state;
     write_span();
     assert_int_equal(attr("cuspan.own.callback_time"), -1);
     assert_int_equal(attr("cuspan.own.callback_calls"), -1);

@@ -20,7 +20,6 @@ static void take_overhead(struct agent_overhead *stats)
 static void test_sessions_say_what_tracing_took(void **state)
 {
     struct activity_record record = make(ACTIVITY_OVERHEAD, 0, 1000, 1200);
-    (void)state;
     settings.session.spans_max = 1;
     struct correlate_options options = usual_options();
     options.take_overhead = take_overhead;
@@ -48,7 +47,6 @@ static void test_sessions_say_what_tracing_took(void **state)
 static void test_without_figures_of_its_own(void **state)
 {
     struct activity_record record = make(ACTIVITY_OVERHEAD, 0, 1000, 1200);
-    (void)state;
     begin();
     gpu_join_add(correlate, &record);
     correlate_finish(correlate);
@@ -57,7 +55,6 @@ static void test_without_figures_of_its_own(void **state)
 
 static void test_a_session_is_cut_by_spans(void **state)
 {
-    (void)state;
     settings.session.spans_max = 3;
     begin();
     for (uint32_t id = 1; id <= 7; id++)
@@ -90,7 +87,6 @@ static void test_a_session_is_cut_by_spans(void **state)
 
 static void test_a_session_is_cut_by_age(void **state)
 {
-    (void)state;
     settings.session.age_max_ms = 1000;
     begin();
     call_full(CALL_RUNTIME, "cudaStreamSynchronize", 1, 0, 10, 0);
@@ -102,7 +98,6 @@ static void test_a_session_is_cut_by_age(void **state)
 
 static void test_an_idle_session_is_cut_by_the_tick_and_none_is_begun(void **state)
 {
-    (void)state;
     settings.session.age_max_ms = 1000;
     begin();
     launch(1, 0);
@@ -123,7 +118,6 @@ static void test_an_idle_session_is_cut_by_the_tick_and_none_is_begun(void **sta
 
 static void test_work_of_a_session_that_was_cut_stays_in_its_trace(void **state)
 {
-    (void)state;
     settings.session.spans_max = 1;
     begin();
     launch(1, 1000);
@@ -140,7 +134,6 @@ static void test_work_of_a_session_that_was_cut_stays_in_its_trace(void **state)
 
 static void test_the_process_s_context_is_the_parent(void **state)
 {
-    (void)state;
     assert_true(
         trace_context_parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "v=1", &parent));
     begin();
@@ -159,7 +152,6 @@ static void test_the_process_s_context_is_the_parent(void **state)
 
 static void test_an_idle_process_sends_nothing(void **state)
 {
-    (void)state;
     begin();
     tick_after(1000);
     correlate_finish(correlate);
@@ -169,7 +161,6 @@ static void test_an_idle_process_sends_nothing(void **state)
 
 static void test_what_is_not_sampled_is_counted(void **state)
 {
-    (void)state;
     settings.sampler = SAMPLER_ALWAYS_OFF;
     begin();
     launch(1, 1000);
@@ -184,7 +175,6 @@ static void test_what_is_not_sampled_is_counted(void **state)
 
 static void test_the_parent_s_flag_goes_before_the_sampler(void **state)
 {
-    (void)state;
     assert_true(
         trace_context_parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00", NULL, &parent));
     begin();
@@ -202,7 +192,6 @@ static void test_the_parent_s_flag_goes_before_the_sampler(void **state)
 
 static void test_a_ratio_of_sessions(void **state)
 {
-    (void)state;
     settings.sampler = SAMPLER_TRACE_ID_RATIO;
     settings.sampler_ratio = 0.5;
     settings.session.spans_max = 1;

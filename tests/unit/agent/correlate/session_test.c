@@ -71,14 +71,12 @@ static const struct span_attr *attr(const char *key)
 
 static int setup(void **state)
 {
-    (void)state;
     counters_reset();
     return 0;
 }
 
 static void test_a_root_session(void **state)
 {
-    (void)state;
     begin(options(), 100);
     assert_true(session.is_sampled);
     session_open(&session, 50); /* already open: nothing happens */
@@ -106,7 +104,6 @@ static void test_a_root_session(void **state)
 
 static void test_an_empty_session_has_a_length(void **state)
 {
-    (void)state;
     counter_add(COUNTER_lost_ring_full, 4);
     begin(options(), 100);
     end("exit");
@@ -119,7 +116,6 @@ static void test_an_empty_session_has_a_length(void **state)
 
 static void test_a_session_is_due_by_spans_and_by_age(void **state)
 {
-    (void)state;
     begin(options(), 100);
     assert_false(session_is_due(&session, 1000100));
     assert_true(session_is_due(&session, 1000101));
@@ -137,7 +133,6 @@ static void test_a_session_is_due_by_spans_and_by_age(void **state)
 
 static void test_the_first_session_is_the_process_s_child(void **state)
 {
-    (void)state;
     struct options below = options_below(PARENT "1", "vendor=1");
     begin(below, 100);
     uint8_t first_span[8];
@@ -173,7 +168,6 @@ static void test_the_first_session_is_the_process_s_child(void **state)
 
 static void test_the_parent_s_flag_decides(void **state)
 {
-    (void)state;
     struct options below = options_below(PARENT "0", NULL);
     begin(below, 1);
     assert_false(session.is_sampled);
@@ -198,7 +192,6 @@ static void test_the_parent_s_flag_decides(void **state)
 
 static void test_the_ratio_is_kept(void **state)
 {
-    (void)state;
     static const double ratios[] = {0, 0.25, 0.5, 1};
     for (size_t r = 0; r < sizeof ratios / sizeof *ratios; r++) {
         struct options some = options();
@@ -222,7 +215,6 @@ static void test_the_ratio_is_kept(void **state)
 /* All processes of a trace decide equally, because the trace ID decides. */
 static void test_the_trace_id_decides(void **state)
 {
-    (void)state;
     struct options low = options_below("00-0af7651916cd43ddff7fffffffffffff-b7ad6b7169203331-01", "a=1");
     struct options high = options_below("00-0af7651916cd43dd0080000000000000-b7ad6b7169203331-01", "a=1");
     low.settings.sampler = high.settings.sampler = SAMPLER_TRACE_ID_RATIO;
@@ -243,7 +235,6 @@ static void test_the_trace_id_decides(void **state)
 
 static void test_the_limit_holds_for_sessions(void **state)
 {
-    (void)state;
     struct options limited = options();
     limited.settings.sampling.traces_per_second = 1;
     begin(limited, 1000);
@@ -269,7 +260,6 @@ static void test_the_limit_holds_for_sessions(void **state)
 
 static void test_span_ids_count_up_and_are_never_zero(void **state)
 {
-    (void)state;
     uint8_t a[8], b[8];
     begin(options(), 1);
     session_next_span_id(&session, a);
@@ -285,7 +275,6 @@ static void test_span_ids_count_up_and_are_never_zero(void **state)
 
 static void test_events_are_bounded(void **state)
 {
-    (void)state;
     struct span_event event = {.time_ns = 1, .name = "e"};
     begin(options(), 1);
     for (int i = 0; i < SPAN_EVENTS_MAX + 3; i++)
@@ -302,7 +291,6 @@ static void test_events_are_bounded(void **state)
 
 static void test_only_the_first_traces_are_kept(void **state)
 {
-    (void)state;
     begin(options(), 1);
     end("age");
     for (int i = 0; i < 2 * SESSION_TRACES_KEPT; i++) {
@@ -317,7 +305,6 @@ static void test_only_the_first_traces_are_kept(void **state)
 static void test_traces_have_ids_without_getrandom(void **state)
 {
     uint8_t last[16] = {0};
-    (void)state;
     refuses_random = true;
     begin(options(), 1);
     for (int i = 0; i < 2000; i++) { /* the number of one in 256 ends with a zero */

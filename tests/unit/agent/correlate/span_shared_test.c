@@ -12,7 +12,6 @@ static struct span span;
 
 static int setup(void **state)
 {
-    (void)state;
     memset(&shared_table, 0, sizeof shared_table);
     return 0;
 }
@@ -42,7 +41,6 @@ static bool ask(uint64_t number, const char *name)
 
 static void test_what_comes_again_is_shared(void **state)
 {
-    (void)state;
     assert_false(ask(1, "one"));
     assert_null(span.shared); /* seen only once */
     assert_int_equal(span.attr_count, 2);
@@ -63,7 +61,6 @@ static void test_what_comes_again_is_shared(void **state)
 
 static void test_keys_are_told_apart(void **state)
 {
-    (void)state;
     uint64_t key[SHARED_KEY_WORDS] = {0};
     for (int i = 0; i < 3; i++)
         ask(0, "zero");
@@ -82,7 +79,6 @@ static void test_keys_are_told_apart(void **state)
 
 static void test_what_is_too_much_is_not_shared(void **state)
 {
-    (void)state;
     static char long_name[4096];
     memset(long_name, 'x', sizeof long_name - 1);
     for (int i = 0; i < 3; i++) {
@@ -113,7 +109,6 @@ static void test_what_is_too_much_is_not_shared(void **state)
 /* Kernels with names too long to keep are launched as often as others: they must not evict those. */
 static void test_what_is_too_much_pushes_nothing_out(void **state)
 {
-    (void)state;
     static char long_name[4096];
     memset(long_name, 'x', sizeof long_name - 1);
     for (uint64_t number = 1; number <= 64; number++) {
@@ -136,7 +131,6 @@ static void test_what_is_too_much_pushes_nothing_out(void **state)
 /* A slot that now has another part must not be mistaken for the former one. */
 static void test_versions(void **state)
 {
-    (void)state;
     static uint32_t versions[SPAN_SHARED_MAX];
     uint32_t replaced = 0, known = 0;
     for (uint64_t number = 1; number <= 4 * SPAN_SHARED_MAX; number++) {
@@ -164,7 +158,6 @@ static void test_versions(void **state)
 /* Parts that occur once, however many, do not evict those that recur. */
 static void test_what_never_comes_again_pushes_nothing_out(void **state)
 {
-    (void)state;
     for (uint64_t number = 1; number <= 64; number++) {
         ask(number, "hot");
         ask(number, "hot");

@@ -39,7 +39,6 @@ static void begin(uint32_t spans, struct step_load load)
 static void test_what_fits_is_complete(void **state)
 {
     const struct step_load load = {.calls = 100, .work = 90, .collectives = 5};
-    (void)state;
     begin(197, load);
     assert_false(budget.is_selecting);
     for (int i = 0; i < 100; i++) {
@@ -56,7 +55,6 @@ static void test_the_longest_work_is_chosen(void **state)
 {
     static const uint32_t shares[] = {3, 7, 31, 125, 1000, 4000};
     const struct step_load load = {.calls = WORK, .work = WORK};
-    (void)state;
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
         uint32_t taken = 0, long_taken = 0, long_seen = 0;
         uint64_t long_ns = shares[i] < WORK / 12 ? 5000000 : 2000000;
@@ -80,7 +78,6 @@ static void test_the_longest_work_is_chosen(void **state)
 static void test_equal_work_is_chosen_evenly(void **state)
 {
     const struct step_load load = {.calls = 1000, .work = 1000};
-    (void)state;
     begin(102, load);
     memset(&lengths, 0, sizeof lengths);
     for (int i = 0; i < 1000; i++)
@@ -101,7 +98,6 @@ static void test_ranks_choose_the_same_collectives(void **state)
     static const uint32_t counts[] = {500, 500, 2000, 100};
     struct step_budget ranks[4];
     uint32_t chosen[4] = {0};
-    (void)state;
     for (int rank = 0; rank < 4; rank++) {
         struct step_load load = {.calls = 6000, .work = 5000, .collectives = counts[rank]};
         begin(125, load);
@@ -129,7 +125,6 @@ static void test_a_quarter_is_left_for_a_surprise(void **state)
 {
     struct step_load load = {0};
     uint32_t calls = 0, long_taken = 0;
-    (void)state;
     begin(400, load);
     step_budget_init(&budget, 400);
     step_budget_foresee(&budget, NULL);
@@ -156,7 +151,6 @@ static void test_large_spans_are_fewer(void **state)
 {
     const struct step_load load = {.calls = WORK, .work = WORK};
     uint32_t taken = 0, late = 0;
-    (void)state;
     begin(1000, load);
     random_now = 8;
     for (int n = 0; n < WORK; n++) {
@@ -177,7 +171,6 @@ static void test_bytes_are_limited(void **state)
     const struct step_load load = {.calls = 10};
     static struct span span;
     static char name[10000];
-    (void)state;
     begin(100, load);
     span.name_len = sizeof name;
     span.name = name;
@@ -191,7 +184,6 @@ static void test_bytes_are_limited(void **state)
 
 static void test_the_histogram_forgets(void **state)
 {
-    (void)state;
     memset(&lengths, 0, sizeof lengths);
     for (int i = 0; i < 3000000; i++)
         step_lengths_add(&lengths, i < 1000000 ? 5 : 1ull << 63);

@@ -107,7 +107,6 @@ static void expect_balance(uint64_t captured)
 
 static void test_the_longest_work_stands_for_a_step(void **state)
 {
-    (void)state;
     begin_in_a_job(7);
     two_steps();
     struct step_identity second = identity_of(2);
@@ -130,7 +129,6 @@ static void test_the_longest_work_stands_for_a_step(void **state)
 /* The first step is not foreseen: its first calls have spans, and then its longest work. */
 static void test_a_surprise(void **state)
 {
-    (void)state;
     begin_in_a_job(7);
     two_steps();
     struct step_identity first = identity_of(1);
@@ -142,7 +140,6 @@ static void test_a_surprise(void **state)
 /* The first of these nodes are left out. */
 static void test_the_text_of_a_stack_is_on_a_span_that_is_sent(void **state)
 {
-    (void)state;
     union {
         struct code_record record;
         uint8_t bytes[64];
@@ -195,7 +192,6 @@ static void test_the_text_of_a_stack_is_on_a_span_that_is_sent(void **state)
 
 static void test_a_small_step_is_complete(void **state)
 {
-    (void)state;
     begin_in_a_job(7);
     for (int64_t number = 1; number <= 2; number++) {
         begin_step(number);
@@ -212,7 +208,6 @@ static void test_a_small_step_is_complete(void **state)
 /* Rank 2 sends all of its step 2 in a trace of its own, and copies of the chosen spans. */
 static void test_a_rank_in_full_detail(void **state)
 {
-    (void)state;
     begin_in_a_job(2);
     two_steps();
     struct step_identity second = identity_of(2);
@@ -242,7 +237,6 @@ static void test_a_rank_in_full_detail(void **state)
 /* Ranges are left out with the calls in them, and their GPU work has the rank as its parent. */
 static void test_ranges(void **state)
 {
-    (void)state;
     begin_in_a_job(7);
     for (int64_t number = 1; number <= 2; number++) {
         begin_step(number);
@@ -269,7 +263,6 @@ static void test_ranges(void **state)
 
 static void test_a_failed_call_is_kept(void **state)
 {
-    (void)state;
     begin_in_a_job(7);
     begin_step(1);
     call_all(1, CALLS);
@@ -286,7 +279,6 @@ static void test_a_failed_call_is_kept(void **state)
 /* An evaluation divides the step, whose parts share one share. */
 static void test_both_parts_of_a_step(void **state)
 {
-    (void)state;
     begin_in_a_job(7);
     begin_step(1);
     call_all(1, 12);
@@ -314,7 +306,6 @@ static void boundary(int64_t number, uint64_t offset, enum step_kind kind)
 /* A checkpoint near the end of step 1 does not hide how large the step was. */
 static void test_the_step_before_is_divided(void **state)
 {
-    (void)state;
     begin_in_a_job(7);
     begin_step(1);
     call_all(1, CALLS);
@@ -333,7 +324,6 @@ static void test_the_step_before_is_divided(void **state)
 /* The trace of all spans is full: chosen work is in the step's trace alone. */
 static void test_a_trace_in_full_detail_is_limited(void **state)
 {
-    (void)state;
     begin_with(2, WORLD * 2);
     for (int64_t number = 1; number <= 2; number++) {
         begin_step(number);
@@ -356,7 +346,6 @@ static void test_a_trace_in_full_detail_is_limited(void **state)
 /* There are more ranks than spans: another subset of ranks takes part in each sampled step. */
 static void test_subsets_of_ranks(void **state)
 {
-    (void)state;
     uint32_t parts = 0;
     begin_with(5, WORLD);
     for (int64_t number = 1; number <= 30; number++) {

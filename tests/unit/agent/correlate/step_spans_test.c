@@ -66,7 +66,6 @@ static const struct kept *call_at(uint64_t start)
 
 static void test_each_step_is_a_trace(void **state)
 {
-    (void)state;
     begin_in_a_job(0);
     sync_on(&thread, 1, 1000); /* before the first step: the session */
     step(1, 2000, STEP_TRAIN);
@@ -95,7 +94,6 @@ static void test_each_step_is_a_trace(void **state)
 /* The other ranks send their own spans only. */
 static void test_only_rank_0_sends_the_step(void **state)
 {
-    (void)state;
     begin_in_a_job(1);
     step(5, 1000, STEP_TRAIN);
     sync_on(&thread, 1, 1100);
@@ -108,7 +106,6 @@ static void test_only_rank_0_sends_the_step(void **state)
 static void test_a_process_alone_has_traces_of_its_own(void **state)
 {
     static const uint8_t none[8];
-    (void)state;
     begin_in_a_job(-1);
     step(5, 1000, STEP_TRAIN);
     sync_on(&thread, 1, 1100);
@@ -122,7 +119,6 @@ static void test_a_process_alone_has_traces_of_its_own(void **state)
 /* The ring of a thread is drained after that of another one, which is in the next step already. */
 static void test_a_late_thread_keeps_its_step(void **state)
 {
-    (void)state;
     begin_in_a_job(0);
     step(1, 1000, STEP_TRAIN);
     step(2, 2000, STEP_TRAIN);
@@ -144,7 +140,6 @@ static void test_a_late_thread_keeps_its_step(void **state)
 
 static void test_gpu_work_follows_its_call_across_a_boundary(void **state)
 {
-    (void)state;
     begin_in_a_job(0);
     step(1, 1000, STEP_TRAIN);
     launch(11, 1500);
@@ -162,7 +157,6 @@ static void test_gpu_work_follows_its_call_across_a_boundary(void **state)
 
 static void test_work_with_a_context_belongs_to_it(void **state)
 {
-    (void)state;
     begin_in_a_job(0);
     step(1, 1000, STEP_TRAIN);
     attach(3);
@@ -174,7 +168,6 @@ static void test_work_with_a_context_belongs_to_it(void **state)
 
 static void test_unsampled_steps_have_no_spans(void **state)
 {
-    (void)state;
     begin_in_a_job(0);
     rules.threshold = sampler_threshold(1.0 / 4);
     rules.is_limited = true;
@@ -227,7 +220,6 @@ static int64_t begin_asleep(uint64_t awake)
  * still in the one before. Without the end of that work, the rank would seem idle for 1.8 us. */
 static void test_a_program_that_runs_ahead(void **state)
 {
-    (void)state;
     int64_t sampled = begin_asleep(2000);
     step(sampled - 2, 1000, STEP_TRAIN);
     step(sampled - 1, 2000, STEP_TRAIN);
@@ -256,7 +248,6 @@ static void test_a_program_that_runs_ahead(void **state)
 
 static void test_an_idle_gpu_has_no_backlog(void **state)
 {
-    (void)state;
     int64_t sampled = begin_asleep(2000);
     step(sampled - 1, 2000, STEP_TRAIN);
     launch(11, 2100);
@@ -286,20 +277,17 @@ static void expect_no_backlog(bool has_early_work)
 
 static void test_the_backlog_is_unknown_after_a_sleep(void **state)
 {
-    (void)state;
     expect_no_backlog(false);
 }
 
 static void test_the_backlog_is_unknown_if_only_early_work_is_known(void **state)
 {
-    (void)state;
     expect_no_backlog(true);
 }
 
 /* A boundary without work in between changes nothing: an evaluation that does nothing, or no step. */
 static void test_the_backlog_of_the_last_step_with_work(void **state)
 {
-    (void)state;
     begin_in_a_job(0);
     step(1, 1000, STEP_TRAIN);
     launch(11, 1100);
@@ -317,7 +305,6 @@ static void test_the_backlog_of_the_last_step_with_work(void **state)
 static void test_the_tracestate_is_honest(void **state)
 {
     char want[64];
-    (void)state;
     begin_in_a_job(0);
     rules.threshold = sampler_threshold(1.0 / 64);
     rules.is_limited = rules.always_first = true;
@@ -337,7 +324,6 @@ static void test_the_tracestate_is_honest(void **state)
 
 static void test_evaluation_and_checkpoints_divide_a_step(void **state)
 {
-    (void)state;
     begin_in_a_job(0);
     step(8, 1000, STEP_TRAIN);
     sync_on(&thread, 1, 1100);
@@ -360,7 +346,6 @@ static void test_evaluation_and_checkpoints_divide_a_step(void **state)
 /* Far more than are kept in one round: nothing is lost. */
 static void test_many_steps_in_one_round(void **state)
 {
-    (void)state;
     begin_in_a_job(1);
     for (int64_t number = 1; number <= 160; number++)
         step(number, 1000 * (uint64_t)number, STEP_TRAIN);
@@ -374,7 +359,6 @@ static void test_many_steps_in_one_round(void **state)
 
 static void test_tracing_ends_within_a_step(void **state)
 {
-    (void)state;
     begin_in_a_job(0);
     step(1, 1000, STEP_TRAIN);
     sync_on(&thread, 1, 1100);
@@ -385,7 +369,6 @@ static void test_tracing_ends_within_a_step(void **state)
 
 static void test_a_rank_links_to_its_process(void **state)
 {
-    (void)state;
     memset(parent.trace_id, 0x55, 16);
     memset(parent.span_id, 0x66, 8);
     parent.flags = TRACE_FLAG_SAMPLED;

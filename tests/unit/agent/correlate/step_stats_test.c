@@ -104,7 +104,6 @@ static void expect_measured(int64_t number, uint64_t compute, uint64_t exposed, 
 
 static void test_every_step_has_a_duration(void **state)
 {
-    (void)state;
     rules.threshold = sampler_threshold(1.0 / 4);
     rules.is_limited = true;
     for (int64_t number = 0; number <= 32; number++)
@@ -117,7 +116,6 @@ static void test_every_step_has_a_duration(void **state)
 
 static void test_an_evaluation_is_no_time_of_its_step(void **state)
 {
-    (void)state;
     step(8, 1000, STEP_TRAIN);
     step(8, 2000, STEP_EVALUATION);
     step(8, 5000, STEP_TRAIN);
@@ -137,7 +135,6 @@ static void test_an_evaluation_is_no_time_of_its_step(void **state)
 /* It began before capture, so its duration is unknown. */
 static void test_the_step_in_progress_at_the_start(void **state)
 {
-    (void)state;
     step(1, 0, STEP_TRAIN);
     step(2, 5000, STEP_TRAIN);
     step(3, 6000, STEP_TRAIN);
@@ -146,7 +143,6 @@ static void test_the_step_in_progress_at_the_start(void **state)
 
 static void test_the_parts_of_a_step(void **state)
 {
-    (void)state;
     step(5, 1000, STEP_TRAIN);
     run("_Z3addi", 1010, 1100, 1500);
     run(ALL_REDUCE, 1020, 1400, 1800); /* 100 ns of it hidden, 300 exposed */
@@ -165,7 +161,6 @@ static void test_the_parts_of_a_step(void **state)
 /* The CPU begins step 6 while the GPU still works for step 5. */
 static void test_a_program_that_runs_ahead(void **state)
 {
-    (void)state;
     step(5, 1000, STEP_TRAIN);
     run("_Z3addi", 1010, 1100, 9000);
     step(6, 1200, STEP_TRAIN);
@@ -179,7 +174,6 @@ static void test_a_program_that_runs_ahead(void **state)
 /* Step 3 of the next epoch does not follow step 470, behind whose end the GPU did work that is unknown. */
 static void test_numbers_that_begin_again(void **state)
 {
-    (void)state;
     step(470, 1000, STEP_TRAIN);
     run("_Z3addi", 1010, 1100, 1200);
     step(471, 2000, STEP_NONE);
@@ -192,7 +186,6 @@ static void test_numbers_that_begin_again(void **state)
 
 static void test_a_step_with_lost_records_is_not_measured(void **state)
 {
-    (void)state;
     step(5, 1000, STEP_TRAIN);
     run("_Z3addi", 1010, 1100, 1200);
     counter_add_alone(COUNTER_lost_cupti_dropped, 3);
@@ -205,7 +198,6 @@ static void test_a_step_with_lost_records_is_not_measured(void **state)
 /* The pipeline learns of the steps only after the loss. It was before step 6, and all its work is there. */
 static void test_losses_before_the_pipeline_knows_the_step(void **state)
 {
-    (void)state;
     struct step_boundary fifth = {.time = BASE_NS + 1000, .number = 5, .source = STEP_BY_OPTIMIZER};
     struct step_boundary sixth = {
         .time = BASE_NS + 2000, .number = 6, .source = STEP_BY_OPTIMIZER, .lost = 3};
@@ -252,20 +244,17 @@ static void measure_kernels(uint64_t count, bool is_exact)
 
 static void test_many_kernels_in_any_order(void **state)
 {
-    (void)state;
     measure_kernels(20000, true);
 }
 
 static void test_more_kernels_than_intervals(void **state)
 {
-    (void)state;
     measure_kernels(STEP_STATS_INTERVALS, false);
 }
 
 /* Step 5 is not sampled, but capture is awake: its GPU work is known to end at 9000. */
 static void test_a_sampled_step_behind_one_that_is_not(void **state)
 {
-    (void)state;
     rules.threshold = sampler_threshold(1.0 / 4);
     rules.is_limited = true;
     int64_t number = 5;
@@ -285,7 +274,6 @@ static void test_a_sampled_step_behind_one_that_is_not(void **state)
 /* Without metrics: the analysis of ranks needs them if a step has too many spans. */
 static void test_the_parts_are_on_the_span_of_the_rank(void **state)
 {
-    (void)state;
     correlate_destroy(correlate);
     settings.metrics.is_on = false;
     struct correlate_options options = usual_options();
@@ -305,7 +293,6 @@ static void test_the_parts_are_on_the_span_of_the_rank(void **state)
 
 static void test_records_in_any_order(void **state)
 {
-    (void)state;
     step(5, 1000, STEP_TRAIN);
     launch(1, 1010);
     launch(2, 1020);
@@ -327,7 +314,6 @@ static void test_records_in_any_order(void **state)
 /* Its exemplar leads to the span of the rank. */
 static void test_exemplars_are_spans_of_the_rank(void **state)
 {
-    (void)state;
     step(5, 1000, STEP_TRAIN);
     run("_Z3addi", 1010, 1100, 1500);
     step(6, 3000, STEP_TRAIN);
@@ -354,7 +340,6 @@ static void test_exemplars_are_spans_of_the_rank(void **state)
 /* A call whose GPU record never comes. The step is given up after correlation.wait_ms. */
 static void test_a_missing_record(void **state)
 {
-    (void)state;
     step(5, 1000, STEP_TRAIN);
     run("_Z3addi", 1010, 1100, 1500);
     launch(++call_id, 1020);
@@ -368,7 +353,6 @@ static void test_a_missing_record(void **state)
 /* A step without GPU work has no parts. */
 static void test_a_step_without_work_is_counted(void **state)
 {
-    (void)state;
     step(5, 1000, STEP_TRAIN);
     call_full(CALL_RUNTIME, "cudaStreamSynchronize", ++call_id, 1100, 1200, 0);
     step(6, 3000, STEP_TRAIN);
@@ -381,7 +365,6 @@ static void test_a_step_without_work_is_counted(void **state)
 static void test_a_client_sees_the_steps(void **state)
 {
     struct live_stats_view *view = calloc(1, sizeof *view);
-    (void)state;
     correlate_snapshot(correlate, monotonic_ns, view);
     assert_false(view->has_steps);
     for (int64_t number = 1; number <= MEASURED_STEPS_KEPT + 3; number++) {
@@ -417,7 +400,6 @@ static const struct measured_step *measured(int64_t number)
 /* The end of step 6 is that of the call that waits for its work. */
 static void test_the_end_of_a_step_on_the_host(void **state)
 {
-    (void)state;
     step(5, 1000, STEP_TRAIN);
     run("_Z3addi", 1010, 1100, 1500);
     step(6, 2000, STEP_TRAIN);
@@ -434,7 +416,6 @@ static void test_the_end_of_a_step_on_the_host(void **state)
  * The other thread's call comes late. */
 static void test_the_time_of_the_host(void **state)
 {
-    (void)state;
     step(5, 1000 * US, STEP_TRAIN);
     run("_Z3addi", 1010 * US, 1020 * US, 1030 * US);
     step(6, 2000 * US, STEP_TRAIN);
@@ -455,7 +436,6 @@ static void test_the_time_of_the_host(void **state)
 /* A step with more calls than there is room for. The room is there again for the next one. */
 static void test_too_many_calls(void **state)
 {
-    (void)state;
     step(5, 1000, STEP_TRAIN);
     run("_Z3addi", 1010, 1100, 1200);
     step(6, 2000, STEP_TRAIN);
@@ -473,7 +453,6 @@ static void test_too_many_calls(void **state)
 
 static void test_whole_steps(void **state)
 {
-    (void)state;
     for (int64_t number = 1; number <= 3; number++) {
         step(number, 1000 * (uint64_t)number, STEP_TRAIN);
         run("_Z3addi", 1000 * (uint64_t)number + 10, 1000 * (uint64_t)number + 100,

@@ -9,13 +9,11 @@ static uint8_t context[24];
 
 static int setup(void **state)
 {
-    (void)state;
     return summaries_create(&summaries) == STATUS_OK ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
-    (void)state;
     summaries_destroy(summaries);
     return 0;
 }
@@ -29,7 +27,6 @@ static const uint8_t *of(uint32_t number)
 
 static void test_a_request_is_found_by_its_context(void **state)
 {
-    (void)state;
     struct summary *one = summaries_add(summaries, of(1), 10), *two = summaries_add(summaries, of(2), 10);
     assert_ptr_equal(summaries_find(summaries, of(1)), one);
     assert_ptr_equal(summaries_find(summaries, of(2)), two);
@@ -43,7 +40,6 @@ static void test_a_request_is_found_by_its_context(void **state)
 
 static void test_they_stand_in_the_order_of_their_activity(void **state)
 {
-    (void)state;
     struct summary *one = summaries_add(summaries, of(1), 10), *two = summaries_add(summaries, of(2), 20),
                    *three = summaries_add(summaries, of(3), 30);
     summaries_touch(summaries, one, 40);
@@ -62,7 +58,6 @@ static void test_they_stand_in_the_order_of_their_activity(void **state)
 
 static void test_a_further_one_has_the_next_number(void **state)
 {
-    (void)state;
     for (uint32_t number = 1; number <= 3; number++) {
         struct summary *summary = summaries_add(summaries, of(5), 10);
         assert_int_equal(summary->number, number);
@@ -75,7 +70,6 @@ static void test_a_further_one_has_the_next_number(void **state)
 
 static void test_the_table_has_an_end(void **state)
 {
-    (void)state;
     for (uint32_t i = 0; i < SUMMARIES_MAX; i++)
         assert_non_null(summaries_add(summaries, of(i), i));
     assert_null(summaries_add(summaries, of(SUMMARIES_MAX), 1));
@@ -99,7 +93,6 @@ static const uint8_t *of_one_number(uint32_t number)
 
 static void test_ids_that_tell_of_each_other_are_told_apart(void **state)
 {
-    (void)state;
     uint32_t remembered = 0;
     for (uint32_t i = 1; i <= 1000; i++)
         summaries_remove(summaries, summaries_add(summaries, of_one_number(i), 1), true);

@@ -120,7 +120,6 @@ static void expect_all(const struct sample *sample, bool has_static)
 
 static void test_names_of_functions(void **state)
 {
-    (void)state;
     struct sample full, stripped;
     load("full", &full);
     load("stripped", &stripped);
@@ -134,7 +133,6 @@ static void test_names_of_functions(void **state)
 
 static void test_the_program_and_the_c_library(void **state)
 {
-    (void)state;
     struct symbol_frame frame;
     char path[4096];
     ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
@@ -155,7 +153,6 @@ static void test_the_program_and_the_c_library(void **state)
 
 static void test_addresses_in_no_library(void **state)
 {
-    (void)state;
     static const uint64_t addresses[] = {0, 1, 4096, UINT64_MAX, 0x7ffffffff000u};
     struct symbol_frame frame;
     for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
@@ -171,7 +168,6 @@ static void test_addresses_in_no_library(void **state)
 
 static void test_a_deleted_file(void **state)
 {
-    (void)state;
     struct sample sample;
     load("full", &sample);
     unlink(sample.path);
@@ -193,7 +189,6 @@ static void test_a_deleted_file(void **state)
 
 static void test_another_build_in_its_place(void **state)
 {
-    (void)state;
     struct sample sample;
     load("full", &sample);
     expect(&sample, "sample_exported", "sample_exported");
@@ -215,7 +210,6 @@ static void test_another_build_in_its_place(void **state)
 /* Without a build ID, the program headers differ. */
 static void test_another_program_in_its_place(void **state)
 {
-    (void)state;
     struct sample sample, other;
     load("plain", &sample);
     load("plain_other", &other);
@@ -231,7 +225,6 @@ static void test_another_program_in_its_place(void **state)
 
 static void test_what_is_no_file(void **state)
 {
-    (void)state;
     struct sample sample;
     load("full", &sample);
     unlink(sample.path);
@@ -261,7 +254,6 @@ static size_t loaded_bytes(const struct sample *sample)
 
 static void test_truncated_files(void **state)
 {
-    (void)state;
     struct sample sample;
     struct symbol_frame frame;
     load("full", &sample);
@@ -291,7 +283,6 @@ static uint64_t next_random(void)
 
 static void test_hostile_files(void **state)
 {
-    (void)state;
     struct sample sample;
     struct symbol_frame frame;
     load("full", &sample);
@@ -353,7 +344,6 @@ static void expect_changed(uint32_t type, size_t field, uint64_t value, size_t b
 
 static void test_wrong_sections(void **state)
 {
-    (void)state;
     expect_changed(SHT_SYMTAB, offsetof(Elf64_Shdr, sh_flags), 0, 8, "hidden_one");
     expect_changed(SHT_SYMTAB, offsetof(Elf64_Shdr, sh_entsize), 8, 8, NULL); /* .dynsym remains */
     expect_changed(SHT_SYMTAB, offsetof(Elf64_Shdr, sh_offset), UINT64_MAX - 8, 8, NULL);
@@ -370,7 +360,6 @@ static void test_wrong_sections(void **state)
 
 static void test_the_limit_of_memory(void **state)
 {
-    (void)state;
     struct sample samples[3];
     struct symbols *small;
     struct symbol_frame frame;
@@ -416,7 +405,6 @@ static unsigned look_up_in_parts(struct symbols *in, uint64_t address, struct sy
 /* With a list of the functions, and without, for which there is no memory. */
 static void test_lookups_in_parts(void **state)
 {
-    (void)state;
     struct sample sample;
     struct symbol_frame frame;
     load_file(SAMPLES "/libmany_functions.so", &sample);
@@ -448,7 +436,6 @@ static void test_lookups_in_parts(void **state)
 
 static void test_what_comes_between_parts(void **state)
 {
-    (void)state;
     struct sample one, other;
     struct symbols *some;
     struct symbol_frame frame;
@@ -476,7 +463,6 @@ static void test_what_comes_between_parts(void **state)
 
 static void test_more_files_than_are_kept(void **state)
 {
-    (void)state;
     static struct sample samples[SYMBOLS_FILES_MAX + 6];
     for (int i = 0; i < SYMBOLS_FILES_MAX + 6; i++)
         load("full", &samples[i]);
@@ -489,13 +475,11 @@ static void test_more_files_than_are_kept(void **state)
 
 static int prepare(void **state)
 {
-    (void)state;
     return !mkdtemp(folder) || symbols_create(LIMIT, &symbols) != STATUS_OK;
 }
 
 static int clean(void **state)
 {
-    (void)state;
     symbols_destroy(symbols);
     return rmdir(folder);
 }

@@ -3,7 +3,6 @@
 
 static void test_a_call_belongs_to_its_threads_context(void **state)
 {
-    (void)state;
     begin();
     attach(5);
     call_full(CALL_RUNTIME, "cudaLaunchKernel", 1, 1000, 1100, 0);
@@ -22,7 +21,6 @@ static void test_a_call_belongs_to_its_threads_context(void **state)
 
 static void test_contexts_are_of_one_thread(void **state)
 {
-    (void)state;
     begin();
     attach(5);
     attach_flags(&other_thread, 6, TRACE_FLAG_SAMPLED, "");
@@ -43,7 +41,6 @@ static void test_contexts_are_of_one_thread(void **state)
 
 static void test_what_is_not_sampled_is_dropped_and_no_orphan(void **state)
 {
-    (void)state;
     begin();
     attach_flags(&thread, 5, 0, "");
     push_range(77, 900, "range");
@@ -58,7 +55,6 @@ static void test_what_is_not_sampled_is_dropped_and_no_orphan(void **state)
 
 static void test_the_tracestate_goes_along(void **state)
 {
-    (void)state;
     begin();
     attach_flags(&thread, 5, TRACE_FLAG_SAMPLED, "vendor=a");
     launch(1, 1000);

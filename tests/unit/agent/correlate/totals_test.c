@@ -15,7 +15,6 @@ static struct span_event events[4];
 
 static int setup(void **state)
 {
-    (void)state;
     memset(&totals, 0, sizeof totals);
     memset(&devices, 0, sizeof devices);
     memset(&span, 0, sizeof span);
@@ -25,7 +24,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     totals_pool_destroy(pool);
     return 0;
 }
@@ -84,7 +82,6 @@ static void write_span(void)
 
 static void test_what_overlaps_counts_once(void **state)
 {
-    (void)state;
     work_on(0, 100, 200);
     work_on(0, 150, 250);
     work_on(0, 120, 130);
@@ -103,7 +100,6 @@ static void test_what_overlaps_counts_once(void **state)
 
 static void test_devices_add_up(void **state)
 {
-    (void)state;
     work_on(0, 100, 200);
     work_on(3, 150, 250);
     work_on(UINT32_MAX, 100, 101);
@@ -113,7 +109,6 @@ static void test_devices_add_up(void **state)
 /* In any order: compared with an array that has one cell per ns. */
 static void test_any_order_has_the_same_union(void **state)
 {
-    (void)state;
     static uint8_t cells[20000];
     srandom(7);
     for (int round = 0; round < 20; round++) {
@@ -135,7 +130,6 @@ static void test_any_order_has_the_same_union(void **state)
 /* Far more intervals than fit. */
 static void test_in_the_order_of_time_there_is_no_end_to_it(void **state)
 {
-    (void)state;
     for (uint64_t i = 0; i < 100000; i++)
         work_on(0, 10 * i, 10 * i + 3);
     assert_int_equal(busy(), 300000);
@@ -147,7 +141,6 @@ static void test_in_the_order_of_time_there_is_no_end_to_it(void **state)
 
 static void test_what_comes_far_too_late_is_an_estimate(void **state)
 {
-    (void)state;
     for (uint64_t i = 0; i < 10000; i++)
         work_on(0, 10 * i, 10 * i + 3);
     work_on(0, 5, 25); /* a part of it was counted, and which part is no longer known */
@@ -161,7 +154,6 @@ static void test_what_comes_far_too_late_is_an_estimate(void **state)
 /* In reverse order, a new interval is always the oldest. */
 static void test_backwards_there_is_no_harm(void **state)
 {
-    (void)state;
     for (uint64_t i = 10000; i > 0; i--)
         work_on(0, 10 * i, 10 * i + 3);
     assert_in_range(busy(), 6000, 30000);
@@ -170,7 +162,6 @@ static void test_backwards_there_is_no_harm(void **state)
 
 static void test_an_empty_pool_serves_who_is_in_order(void **state)
 {
-    (void)state;
     enum { OTHERS = 20 };
     static struct totals others[OTHERS];
     memset(others, 0, sizeof others);
@@ -192,7 +183,6 @@ static void test_an_empty_pool_serves_who_is_in_order(void **state)
 
 static void test_more_totals_than_devices(void **state)
 {
-    (void)state;
     static struct totals many[8193];
     memset(many, 0, sizeof many);
     for (unsigned i = 0; i < 8193; i++)
@@ -223,7 +213,6 @@ static void call(const char *group_of, uint64_t start, uint64_t end, int32_t res
 
 static void test_calls_and_work_are_counted(void **state)
 {
-    (void)state;
     strcpy(devices.ids[0], "GPU-1");
     call("cudaLaunchKernel", 50, 60, 0);
     call("cudaGraphLaunch", 60, 75, 0);
@@ -260,7 +249,6 @@ static void test_calls_and_work_are_counted(void **state)
 
 static void test_what_is_zero_is_left_out(void **state)
 {
-    (void)state;
     write_span();
     assert_int_equal(span.attr_count, 0);
     call("cudaMalloc", 200, 207, 0);
@@ -270,7 +258,6 @@ static void test_what_is_zero_is_left_out(void **state)
 
 static void test_several_devices_have_an_event_each(void **state)
 {
-    (void)state;
     strcpy(devices.ids[1], "GPU-b");
     for (uint32_t device = 0; device < 6; device++)
         work_on(device, 100, 110 + device);
@@ -310,7 +297,6 @@ static void expect_slowest(unsigned place, const char *name, int64_t duration)
 
 static void test_the_slowest_are_of_different_names(void **state)
 {
-    (void)state;
     work_on(0, 1, 2);
     kernel("a", 10);
     kernel("b", 20);
@@ -335,7 +321,6 @@ static void test_the_slowest_are_of_different_names(void **state)
 /* Compared with all executions. */
 static void test_the_slowest_of_many(void **state)
 {
-    (void)state;
     uint64_t longest[40] = {0};
     char name[32];
     srandom(11);
@@ -360,7 +345,6 @@ static void test_the_slowest_of_many(void **state)
 
 static void test_names_beyond_the_room_have_one_together(void **state)
 {
-    (void)state;
     char name[64];
     uint32_t first = totals_label(pool, "first", 5), last = 0;
     for (int i = 0; i < 5000; i++) {

@@ -52,7 +52,6 @@ static bool push(struct entry_queue *queue, uint32_t id, uint64_t now_ns)
 
 static void test_records_wait_in_order(void **state)
 {
-    (void)state;
     struct entry_queue *queue;
     struct sweep sweep = {.done_modulo = 3};
     assert_int_equal(entry_queue_create(64 * 1024, &queue), STATUS_OK);
@@ -82,7 +81,6 @@ static void test_records_wait_in_order(void **state)
 
 static void test_a_full_queue_refuses(void **state)
 {
-    (void)state;
     struct entry_queue *queue;
     struct sweep sweep = {.done_modulo = 2};
     uint32_t count = 0;
@@ -102,7 +100,6 @@ static void test_a_full_queue_refuses(void **state)
 
 static void test_a_record_without_and_with_all_fields(void **state)
 {
-    (void)state;
     struct entry_queue *queue;
     struct activity_record record = {.correlation_id = 1};
     assert_int_equal(entry_queue_create(sizeof record + 64, &queue), STATUS_OK);

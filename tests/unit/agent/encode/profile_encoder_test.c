@@ -30,7 +30,6 @@ static uint64_t values[MANY + 1];
 
 static int setup(void **state)
 {
-    (void)state;
     counters_reset();
     return chunk_pool_create(CHUNKS, &pool) == STATUS_OK &&
                    profile_encoder_create(pool, "scope", "1", &encoder) == STATUS_OK
@@ -40,7 +39,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     assert_int_equal(chunk_pool_free(pool), CHUNKS);
     profile_encoder_destroy(encoder);
     chunk_pool_destroy(pool);
@@ -167,27 +165,23 @@ static void expect(uint32_t count)
 
 static void test_one_sample(void **state)
 {
-    (void)state;
     expect(1);
 }
 
 static void test_many_samples_fill_several_chunks(void **state)
 {
-    (void)state;
     expect(MANY);
 }
 
 /* Fields lie across the ends of chunks at each place. */
 static void test_all_sizes_around_a_chunk(void **state)
 {
-    (void)state;
     for (uint32_t count = 1000; count < 1100; count++)
         expect(count);
 }
 
 static void test_without_chunks_there_is_no_request(void **state)
 {
-    (void)state;
     struct profile profile = make(MANY);
     struct chunk *taken[CHUNKS];
     for (unsigned left = 0; left < 4; left++) {
@@ -203,7 +197,6 @@ static void test_without_chunks_there_is_no_request(void **state)
 
 static void test_text_is_made_valid_and_cut(void **state)
 {
-    (void)state;
     static char text[10000];
     struct profile profile = make(1);
     struct bytes all, dictionary, string = {NULL, NULL}, body;
@@ -224,7 +217,6 @@ static void test_text_is_made_valid_and_cut(void **state)
 
 static void test_the_resource_and_its_schema(void **state)
 {
-    (void)state;
     char url[SCHEMA_URL_MAX + 1];
     struct profile profile = make(1);
     struct resource resource = {0};

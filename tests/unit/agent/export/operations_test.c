@@ -19,7 +19,6 @@ static enum status make(enum exemplar_filter exemplars)
 
 static int setup(void **state)
 {
-    (void)state;
     if (streams_create(NULL, 0, HISTOGRAM_EXPLICIT, &streams) != STATUS_OK)
         return -1;
     return make(EXEMPLAR_TRACE_BASED) == STATUS_OK ? 0 : -1;
@@ -27,7 +26,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     operations_destroy(operations);
     free(streams);
     return 0;
@@ -42,7 +40,6 @@ static void note(unsigned output, int http_status, const char *error, uint64_t d
 
 static void test_each_end_of_each_output_has_its_own(void **state)
 {
-    (void)state;
     uint32_t count;
     note(0, 200, "", 5000);
     note(0, 503, "503", 70000);
@@ -63,7 +60,6 @@ static void test_each_end_of_each_output_has_its_own(void **state)
 
 static void test_without_a_request_there_is_nothing_to_note(void **state)
 {
-    (void)state;
     uint32_t count;
     operations_note(operations, 0, &(struct delivery){.error = "deadline"}, 5000);
     operations_note(NULL, 0, &(struct delivery){.began_ns = 1}, 5000);
@@ -74,7 +70,6 @@ static void test_without_a_request_there_is_nothing_to_note(void **state)
 
 static void test_a_delta_begins_anew(void **state)
 {
-    (void)state;
     uint32_t count;
     note(0, 200, "", 5000);
     operations_lock(operations, &count);
@@ -90,7 +85,6 @@ static void test_a_delta_begins_anew(void **state)
 
 static void test_too_many_ends_are_one(void **state)
 {
-    (void)state;
     uint32_t count;
     for (int status = 400; status < 400 + OPERATIONS_MAX + 10; status++)
         note(1, status, "4xx", 1);
@@ -104,7 +98,6 @@ static void test_too_many_ends_are_one(void **state)
 
 static void test_exemplars_are_on_request(void **state)
 {
-    (void)state;
     uint32_t count;
     note(0, 200, "", 5000);
     assert_int_equal(operations_lock(operations, &count)[0].histogram->exemplars[2].time_ns, 0);
@@ -130,7 +123,6 @@ static void *note_many(void *output)
 
 static void test_nothing_is_missed_between_intervals(void **state)
 {
-    (void)state;
     static const unsigned outputs[] = {0, 1};
     pthread_t threads[2];
     uint64_t seen = 0;

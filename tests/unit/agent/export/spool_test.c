@@ -669,7 +669,6 @@ static void test_many_sources(void **state)
     char after[SPOOL_SOURCE_BYTES] = "";
     size_t count = 0, parts = 0;
     struct spool_list list;
-    (void)state;
     for (uint32_t i = 0; i < MANY; i++)
         put_segment(i, 1);
     put_segment(0, 3);
@@ -698,7 +697,6 @@ static void test_many_sources(void **state)
 static void test_the_next_segment(void **state)
 {
     char name[SPOOL_SOURCE_BYTES];
-    (void)state;
     put_segment(0, 2);
     put_segment(0, 4);
     put_segment(0, 5);

@@ -35,7 +35,6 @@ static void put_text(const char *name, const char *text)
 
 static int set_up(void **state)
 {
-    (void)state;
     strcpy(strstr(folder, "test-") + 5, "XXXXXX");
     snprintf(path, sizeof path, "%s/" CDI_FILE_NAME, mkdtemp(folder) ? folder : "");
     return 0;
@@ -43,7 +42,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     char *command = xasprintf("rm -rf '%s'", folder);
     int status = system(command);
     free(command);
@@ -77,7 +75,6 @@ static const char *host_path(const cJSON *edits, int mount)
 
 static void test_every_string_survives_the_file(void **state)
 {
-    (void)state;
     char *json;
     assert_int_equal(cdi_file_format(&hostile, &json, &err), STATUS_OK);
     assert_int_equal(cdi_file_check(json, &err), STATUS_OK);
@@ -99,7 +96,6 @@ static void test_every_string_survives_the_file(void **state)
 /* As a container runtime reads it. */
 static void test_the_devices_and_their_edits(void **state)
 {
-    (void)state;
     char *json;
     assert_int_equal(cdi_file_format(&hostile, &json, &err), STATUS_OK);
     cJSON *root = cJSON_Parse(json);
@@ -135,7 +131,6 @@ static void test_the_devices_and_their_edits(void **state)
 
 static void test_strings_that_json_cannot_contain(void **state)
 {
-    (void)state;
     char *json;
     const struct cdi_file file = {.folder = "/usr/lib/cuspan", .set = "service_name=\xff\x1b[31m"};
     assert_int_equal(cdi_file_format(&file, &json, &err), STATUS_INVALID);
@@ -160,7 +155,6 @@ static void assert_foreign(const char *find, const char *replacement, const char
 
 static void test_changed_files_are_foreign(void **state)
 {
-    (void)state;
     assert_foreign("cuspan.io/agent", "acme.example/agent", "kind is \"acme.example/agent\"");
     assert_foreign("\"env\":", "\"hooks\":", "\"hooks\"");
     assert_foreign("\"name\":", "\"annotations\":{},\"name\":", "\"annotations\"");
@@ -179,7 +173,6 @@ static void test_changed_files_are_foreign(void **state)
 
 static void test_texts_that_are_no_cdi_file(void **state)
 {
-    (void)state;
     static const char *const texts[] = {
         "",
         "null",
@@ -204,7 +197,6 @@ static void assert_load(enum status expected, const char *reason)
 
 static void test_load_refuses_what_is_no_file_of_ours(void **state)
 {
-    (void)state;
     assert_load(STATUS_NOT_FOUND, "No such file");
     put_text("real.json", "{}");
     assert_int_equal(symlink("real.json", path), 0);
@@ -229,7 +221,6 @@ static mode_t mode_of(const char *file)
 
 static void test_save_replaces_the_file_whatever_the_umask(void **state)
 {
-    (void)state;
     char *inner = xasprintf("%s/cdi", folder), *file = cdi_file_path(inner);
     struct stat before, after;
     mode_t mask = umask(0077);
@@ -254,7 +245,6 @@ static void test_save_replaces_the_file_whatever_the_umask(void **state)
 
 static void test_save_that_fails_leaves_nothing(void **state)
 {
-    (void)state;
     char *missing = xasprintf("%s/a/b/" CDI_FILE_NAME, folder), *target = xasprintf("%s/target", path);
     assert_int_equal(cdi_file_save(missing, &simple, &err), STATUS_IO);
     assert_non_null(strstr(err.text, "create the folder above it first"));
@@ -271,7 +261,6 @@ static void test_save_that_fails_leaves_nothing(void **state)
 
 static void test_advice(void **state)
 {
-    (void)state;
     assert_string_equal(cdi_file_advice(EACCES), "run it as root, or use --directory");
     assert_non_null(strstr(cdi_file_advice(ENOSPC), "space"));
     assert_non_null(strstr(cdi_file_advice(EROFS), "another folder"));
@@ -286,7 +275,6 @@ static void assert_unreadable(const char *expected)
 
 static void test_who_can_read(void **state)
 {
-    (void)state;
     assert_int_equal(chmod(folder, 0755), 0);
     assert_unreadable(NULL); /* it does not exist */
     put_text(CDI_FILE_NAME, "");
@@ -307,7 +295,6 @@ static void test_who_can_read(void **state)
 
 static void test_labels_of_selinux(void **state)
 {
-    (void)state;
     assert_true(cdi_label_is_allowed("system_u:object_r:usr_t:s0"));
     assert_true(cdi_label_is_allowed("system_u:object_r:container_ro_file_t"));
     assert_false(cdi_label_is_allowed("unconfined_u:object_r:user_home_t:s0"));
@@ -333,7 +320,6 @@ static void note(void *context, const struct cdi_other *other)
 
 static void test_other_files(void **state)
 {
-    (void)state;
     struct found found = {""};
     char *json;
     assert_int_equal(cdi_file_format(&simple, &json, &err), STATUS_OK);

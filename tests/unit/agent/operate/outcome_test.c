@@ -36,7 +36,6 @@ static void test_a_report_says_where_to_look(void **state)
 /* It is not a process of the program, but its span counts, and its trace is the first. */
 static void test_the_root_span_is_counted_as_no_process(void **state)
 {
-    (void)state;
     static const char root[] = "{\"traces\":[\"bb\"],\"trace_count\":1,\"spans\":1,\"delivered\":1,"
                                "\"outputs\":[{\"kind\":\"file\",\"endpoint\":\"/t\",\"delivered\":1}]}";
     static const char process[] = "{\"traces\":[\"aa\",\"bb\"],\"trace_count\":2,\"spans\":5,\"delivered\":5,"
@@ -93,7 +92,6 @@ static void expect_end(const char *report, const struct launched *launched, cons
 /* Process 4194305 is above the kernel's maximum, so it is never alive. */
 static void test_a_process_without_a_final_report_is_explained(void **state)
 {
-    (void)state;
     const uint64_t ms = 1000000;
     struct launched exited = {.pid = 4194305, .wait_status = 7 << 8, .end_ns = 2000 * ms};
     struct launched killed = {.pid = 4194305, .wait_status = SIGKILL, .end_ns = 2000 * ms};
@@ -123,7 +121,6 @@ static void test_a_process_without_a_final_report_is_explained(void **state)
 
 static void test_processes_of_all_ends_are_counted(void **state)
 {
-    (void)state;
     struct outcome outcome = {0};
     assert_true(outcome_add(&outcome, REPORT, false));
     assert_true(outcome_add(&outcome, RUNNING("4194305,\"state\":\"running\""), false));
@@ -142,7 +139,6 @@ static void test_processes_of_all_ends_are_counted(void **state)
 /* Otherwise a user whose sampler dropped everything would look for a fault. */
 static void test_time_asleep_is_said(void **state)
 {
-    (void)state;
     static const char report[] =
         "{\"spans\":0,\"delivered\":0,\"counters\":{\"sleeps\":2,\"asleep_ns\":1500000000}}";
     struct outcome outcome = {0};
@@ -319,7 +315,6 @@ static void expect_text(const char *const *reports, const char *expected)
 /* A recorded process makes no spans. */
 static void test_recordings_are_no_lack_of_spans(void **state)
 {
-    (void)state;
     expect_text(REPORTS(RECORDED("/nonexistent/a"), RECORDED("/nonexistent/b")),
                 "cuspan: /nonexistent/a: missing, 53 events; view it: cuspan show /nonexistent/a\n"
                 "cuspan: /nonexistent/b: missing, 53 events; view it: cuspan show /nonexistent/b\n");
@@ -351,7 +346,6 @@ static void test_recordings_are_no_lack_of_spans(void **state)
 
 static void test_metrics_and_profiles_have_their_lines(void **state)
 {
-    (void)state;
     expect_text(REPORTS("{\"spans\":0,\"outputs\":[]," METRICS(15, 12, 0) "}",
                         "{\"spans\":0,\"outputs\":[]," METRICS(5, 5, 0) "," PROFILES "}"),
                 "cuspan: 17 of 20 data points of metrics delivered to http://a:1/v1/metrics, by 2 processes\n"
@@ -374,7 +368,6 @@ static void test_metrics_and_profiles_have_their_lines(void **state)
 
 static void test_why_there_are_no_spans(void **state)
 {
-    (void)state;
     static const struct {
         const char *counters, *text;
     } cases[] = {
@@ -398,7 +391,6 @@ static void test_why_there_are_no_spans(void **state)
 
 static void test_more_outputs_than_are_listed_are_counted(void **state)
 {
-    (void)state;
     struct outcome outcome = {0};
     char report[256];
     for (int i = 0; i < OUTCOME_OUTPUTS_MAX + 3; i++) {

@@ -69,7 +69,6 @@ static void assert_origin(struct fixture *fixture, uint64_t id, const char *want
 
 static void test_attributes_of_the_call(void **state)
 {
-    (void)state;
     struct fixture f;
     open_fixture(
         &f,
@@ -93,7 +92,6 @@ static void test_attributes_of_the_call(void **state)
 
 static void test_no_stacks(void **state)
 {
-    (void)state;
     struct fixture f;
     open_fixture(&f, LINE(PROCESS_RESOURCE, CALL("00000000000000a1", "", "000000000", "")
                           /* of an instrumented program, not of CUDA */
@@ -111,7 +109,6 @@ static void test_no_stacks(void **state)
 /* The text is on a later span than the first one of its stack. */
 static void test_texts_come_late(void **state)
 {
-    (void)state;
     struct fixture f;
     open_fixture(
         &f,
@@ -149,7 +146,6 @@ static void test_texts_come_late(void **state)
  */
 static void test_paths_may_differ(void **state)
 {
-    (void)state;
     struct fixture f;
     open_fixture(&f, LINE(PROCESS_RESOURCE,
                           CALL("00000000000000a1", "", "000000000",
@@ -165,7 +161,6 @@ static void test_paths_may_differ(void **state)
 /* An ID is a hash of addresses: another process may use it for another stack. */
 static void test_ids_belong_to_processes(void **state)
 {
-    (void)state;
     struct fixture f;
     open_fixture(
         &f,
@@ -182,7 +177,6 @@ static void test_ids_belong_to_processes(void **state)
 
 static void test_without_python(void **state)
 {
-    (void)state;
     struct fixture f;
     open_fixture(&f, LINE(PROCESS_RESOURCE,
                           CALL("00000000000000a1", "", "000000000", ID("0000000000000000")) "," CALL(
@@ -224,7 +218,6 @@ static void test_without_python(void **state)
 /* Operator c1 has the line, c2 a stack without Python, as only a damaged file can say. */
 static void test_forward_lines(void **state)
 {
-    (void)state;
     struct fixture f;
     open_fixture(
         &f,
@@ -261,7 +254,6 @@ static void test_forward_lines(void **state)
 /* Calls without a stack: not sampled, or without Python, as the other calls of their thread tell. */
 static void test_threads(void **state)
 {
-    (void)state;
     struct fixture f;
     open_fixture(
         &f, LINE(PROCESS_RESOURCE, CALL("00000000000000a1", "", "000000000", THREAD("1")) "," CALL(
@@ -284,7 +276,6 @@ static void test_threads(void **state)
 /* Kernels of collectives are below the collective's span. */
 static void test_collectives(void **state)
 {
-    (void)state;
     struct fixture f;
     open_fixture(
         &f,
@@ -300,7 +291,6 @@ static void test_collectives(void **state)
 
 static void test_odd_attributes(void **state)
 {
-    (void)state;
     struct fixture f;
     char names[2 * 700 + 4096];
     char long_name[701];
@@ -369,7 +359,6 @@ static void test_odd_attributes(void **state)
 /* Beyond the limit, stacks are one origin. */
 static void test_limit(void **state)
 {
-    (void)state;
     struct fixture f;
     open_fixture(&f, LINE(PROCESS_RESOURCE, CALL("00000000000000a1", "", "000000000",
                                                  "," ATTR_NUMBER("cuspan.stack.id", "1"))));

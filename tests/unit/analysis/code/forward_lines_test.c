@@ -18,7 +18,6 @@ static void note(struct forward_lines *lines, uint32_t thread, uint64_t number, 
 
 static void test_last_operator(void **state)
 {
-    (void)state;
     struct forward_lines lines = {NULL};
     assert_int_equal(forward_lines_find(&lines, PROCESS, 12, 100), MAP_NONE);
     note(&lines, THREAD, 12, 1, 20);
@@ -38,7 +37,6 @@ static void test_last_operator(void **state)
 
 static void test_threads_with_the_same_number(void **state)
 {
-    (void)state;
     struct forward_lines lines = {NULL};
     note(&lines, THREAD, 12, 1, 20);
     note(&lines, OTHER_THREAD, 12, 60, 30);
@@ -53,7 +51,6 @@ static void test_threads_with_the_same_number(void **state)
 /* The latest numbers are kept. */
 static void test_limit(void **state)
 {
-    (void)state;
     struct forward_lines lines = {NULL};
     for (uint32_t number = 0; number < FORWARD_LINES_MAX + 10; number++)
         note(&lines, THREAD, number, number, number + 10);

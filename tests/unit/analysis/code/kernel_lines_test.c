@@ -14,7 +14,6 @@ static void assert_name(const char *symbol, const char *wanted)
 
 static void test_names(void **state)
 {
-    (void)state;
     assert_name("plain", "plain");
     assert_name("_Z5solvePdi", "solve");
     assert_name("_ZL5solvePdi", "solve");
@@ -31,7 +30,6 @@ static void test_names(void **state)
 
 static void test_damaged_names(void **state)
 {
-    (void)state;
     assert_name("", "");
     assert_name("_", "_");
     assert_name("_Z", "_Z");

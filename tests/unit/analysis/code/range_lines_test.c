@@ -21,7 +21,6 @@ static void assert_number(const char *name, uint64_t wanted)
 
 static void test_sequence_numbers(void **state)
 {
-    (void)state;
     uint64_t number;
     assert_number("aten::mm, seq = 12", 12);
     assert_number("aten::mm, seq = 0, op_id = 40, sizes = [[2, 3], [3, 4]]", 0);
@@ -47,7 +46,6 @@ static void assert_next(const char **text, uint32_t depth, const char *file, uin
 
 static void test_xla_frames(void **state)
 {
-    (void)state;
     struct xla_frame frame;
     const char *text = "\n- /work/train.py:88:4[main]\n-- /work/model.py:31[f] dot_general[ x=(1, 0)]\n"
                        "-- /my work/a[1].py:7:1 add\n--- model.py:40\n";
@@ -60,7 +58,6 @@ static void test_xla_frames(void **state)
 
 static void test_other_lines(void **state)
 {
-    (void)state;
     struct xla_frame frame;
     const char *text =
         "[error]\n-train.py:1\n- train.py\n- :3\n- a:b\n\n- train.py:1[f\n- a.py:9999999999\n- 1:2:3:4\n"
@@ -76,7 +73,6 @@ static void test_other_lines(void **state)
 
 static void test_xla_operations(void **state)
 {
-    (void)state;
     assert_text(range_lines_xla_operation("Thunk:#name=jit(f)/a,b,hlo_op=fusion.6,unique_hlo_op_id=1#"),
                 "jit(f)/a,b");
     assert_text(range_lines_xla_operation("Thunk:#hlo_op=fusion.6,unique_hlo_op_id=1#"), "fusion.6");

@@ -32,7 +32,6 @@ static void link_to(const char *name, const char *target)
 
 static int set_up(void **state)
 {
-    (void)state;
     char path[256], *long_line = malloc(1000);
     static const char text[] = "import torch\n\n  x = y  \r\n\tlast\0line";
     assert_non_null(mkdtemp(root));
@@ -72,7 +71,6 @@ static struct source_lines *open_lines(const char *path)
 
 static void test_lines(void **state)
 {
-    (void)state;
     struct source_lines *lines = open_lines(directory);
     assert_string_equal(source_lines_find(lines, "train.py", 1), "import torch");
     assert_null(source_lines_find(lines, "train.py", 2));
@@ -92,7 +90,6 @@ static void test_lines(void **state)
 
 static void test_absolute_paths(void **state)
 {
-    (void)state;
     char path[256], slash[128];
     snprintf(slash, sizeof slash, "%s//", directory);
     struct source_lines *lines = open_lines(slash);
@@ -125,7 +122,6 @@ static void test_absolute_paths(void **state)
 
 static void test_nothing_outside(void **state)
 {
-    (void)state;
     static const char *const paths[] = {"../secret.py",
                                         "package/../../secret.py",
                                         "package/../train.py",
@@ -170,7 +166,6 @@ static const char generated[] =
 
 static void test_inductor(void **state)
 {
-    (void)state;
     char path[256];
     snprintf(path, sizeof path, "%s/torchinductor_me", directory);
     assert_int_equal(mkdir(path, 0700), 0);
@@ -196,7 +191,6 @@ static void test_inductor(void **state)
 /* As torch 2.9 writes it with INDUCTOR_PROVENANCE=1. */
 static void test_comments(void **state)
 {
-    (void)state;
     static const char text[] = "    # Topologically Sorted Source Nodes: [x], Original ATen: [aten.mm]\n"
                                "    # [Provenance debug handles] extern_kernels.mm:1\n"
                                "    extern_kernels.mm(arg0_1, arg1_1, out=buf0)\n"
@@ -231,7 +225,6 @@ static void test_comments(void **state)
 
 static void test_too_large(void **state)
 {
-    (void)state;
     char path[256];
     snprintf(path, sizeof path, "%s/large.py", directory);
     write_file("src/large.py", "x\n", 2);
@@ -246,7 +239,6 @@ static void test_too_large(void **state)
 
 static void test_no_directory(void **state)
 {
-    (void)state;
     struct source_lines *lines = NULL;
     struct error err = {""};
     char path[256];
@@ -262,7 +254,6 @@ static const struct stat_column columns[] = {{"place", "code", STAT_TEXT}, {"sou
 
 static void test_fill(void **state)
 {
-    (void)state;
     static const char *const places[] = {"train.py:3",           "(no Python)", "train.py:", "a:1:x",
                                          "train.py:99999999999", "train.py:-3", ":3",        "train.py"};
     struct stat_table table = stat_table_of("code", "Code", NULL, columns, 2);
@@ -284,7 +275,6 @@ static void test_fill(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     char command[128];
     snprintf(command, sizeof command, "rm -r %s", root);
     return system(command);

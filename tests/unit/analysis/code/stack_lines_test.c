@@ -36,7 +36,6 @@ static void assert_only(const char *text, enum frame_kind kind, const char *file
 
 static void test_all_forms(void **state)
 {
-    (void)state;
     const char *text = "  File \"train.py\", line 88, in Model.forward\n"
                        "  libtorch_cpu.so+0x1189 at::add(at::Tensor const&, int)+0x1c\n"
                        "  libc.so.6+0x29d8f\n"
@@ -60,7 +59,6 @@ static void test_all_forms(void **state)
 
 static void test_difficult_names(void **state)
 {
-    (void)state;
     assert_only("  File \"a\"b.py\", line 3, in f", FRAME_PYTHON, "a\"b.py", "f", 3);
     assert_only("  File \"a.py\", line 3, in f\", line 9, in g", FRAME_PYTHON, "a.py", "f\", line 9, in g",
                 3);
@@ -83,7 +81,6 @@ static void test_difficult_names(void **state)
 /* Nothing is read behind the text. */
 static void test_every_prefix(void **state)
 {
-    (void)state;
     static const char whole[] =
         "  File \"a.py\", line 3, in f\n  m+0x1 _ZN5torch8autograd9generated11MmBackward05applyE\n"
         "f+0x1 (m+0x2)\n  ...";
@@ -113,7 +110,6 @@ static void assert_node(const char *symbol, const char *wanted)
 
 static void test_autograd(void **state)
 {
-    (void)state;
     assert_node("torch::autograd::generated::MmBackward0::apply(std::vector<at::Tensor>&&)", "MmBackward0");
     assert_node("torch::autograd::AccumulateGrad::apply(std::vector<at::Tensor>&&)", "AccumulateGrad");
     assert_node("_ZN5torch8autograd9generated11MmBackward05applyEOSt6vectorIN2at6TensorESaIS5_EE",
@@ -134,7 +130,6 @@ static void test_autograd(void **state)
 
 static void test_autograd_ranges(void **state)
 {
-    (void)state;
     assert_text(stack_lines_autograd_range("MmBackward0, seq = 12"), "MmBackward0");
     assert_text(stack_lines_autograd_range("autograd::engine::evaluate_function: AddmmBackward0"),
                 "AddmmBackward0");
@@ -152,7 +147,6 @@ static void test_autograd_ranges(void **state)
 
 static void test_libraries(void **state)
 {
-    (void)state;
     assert_true(stack_lines_is_library("/opt/venv/lib/python3.12/site-packages/torch/nn/modules/module.py"));
     assert_true(stack_lines_is_library("site-packages/torch/nn/modules/module.py"));
     assert_true(stack_lines_is_library("/usr/lib/python3/dist-packages/numpy/core.py"));
@@ -174,7 +168,6 @@ static void test_libraries(void **state)
 
 static void test_autograd_engine(void **state)
 {
-    (void)state;
     static const struct {
         const char *name;
         bool is_engine;
@@ -193,7 +186,6 @@ static void test_autograd_engine(void **state)
 
 static void test_executed_text(void **state)
 {
-    (void)state;
     assert_true(stack_lines_is_executed("<string>"));
     assert_true(stack_lines_is_executed("<eval_with_key>.12"));
     assert_true(stack_lines_is_executed("<__array_function__ internals>"));

@@ -46,7 +46,6 @@ static void test_a_run_keeps_ranks_that_are_evenly_spaced(void **state)
 {
     uint64_t values[320];
     struct run_item run;
-    (void)state;
     for (size_t i = 0; i < 320; i++)
         values[i] = i + 1;
     run = run_of(values, 320);
@@ -70,7 +69,6 @@ static void test_a_run_keeps_ranks_that_are_evenly_spaced(void **state)
 
 static void test_executions_are_compared_by_mann_and_whitney(void **state)
 {
-    (void)state;
     struct comparison apart = compare_two(RUN(1, 2, 3, 4, 5, 6, 7, 8), RUN(9, 10, 11, 12, 13, 14, 15, 16));
     assert_true(apart.is_tested);
     expect_near(apart.p, 0.000939105699);
@@ -81,7 +79,6 @@ static void test_executions_are_compared_by_mann_and_whitney(void **state)
 
 static void test_too_few_executions_are_not_tested(void **state)
 {
-    (void)state;
     assert_false(compare_two(RUN(1, 2, 3), RUN(100, 200, 300)).is_tested);
     struct comparison enough = compare_two(RUN(1, 2, 3, 4), RUN(100, 200, 300, 400));
     assert_true(enough.is_tested);
@@ -90,7 +87,6 @@ static void test_too_few_executions_are_not_tested(void **state)
 
 static void test_the_change_is_the_median_of_all_ratios(void **state)
 {
-    (void)state;
     struct comparison c = compare_two(RUN(10, 20, 40), RUN(20, 40, 80));
     expect_near(c.ratio, 2); /* of 2 4 8, 1 2 4, 0.5 1 2 */
     expect_near(c.median[SIDE_BASE], 20);
@@ -106,7 +102,6 @@ static void test_the_change_is_the_median_of_all_ratios(void **state)
 /* In samples of the same mixture of two times, the medians lie in different modes. */
 static void test_two_modes_are_no_change(void **state)
 {
-    (void)state;
     struct comparison c = compare_two(RUN(100, 100, 100, 100, 100, 140, 140, 140, 140),
                                       RUN(100, 100, 100, 100, 140, 140, 140, 140, 140));
     expect_near(c.median[SIDE_NEW], 140);
@@ -119,7 +114,6 @@ static void test_with_many_tests_each_must_say_more(void **state)
     struct run_item low = RUN(1, 2, 3, 4, 5, 6, 7, 8), high = RUN(9, 10, 11, 12, 13, 14, 15, 16);
     const size_t counts[SIDE_COUNT] = {1, 1};
     struct comparison items[4];
-    (void)state;
     for (size_t i = 0; i < 4; i++)
         items[i] = (struct comparison){.runs = {&low, i ? &low : &high}};
     compare_all(items, 4, counts, LEVEL);
@@ -134,7 +128,6 @@ static void test_runs_that_disagree_are_noise(void **state)
     const struct run_item base[] = {low, low}, mixed[] = {low, high}, new[] = {high, high};
     const size_t counts[SIDE_COUNT] = {2, 2};
     struct comparison items[] = {{.runs = {base, mixed}}, {.runs = {base, new}}};
-    (void)state;
     compare_all(items, 2, counts, LEVEL);
     expect_near(items[0].p, 1);
     assert_true(items[1].p < 0.001);
@@ -150,7 +143,6 @@ static void test_many_runs_are_permuted(void **state)
 {
     struct run_item base[4], new[4], same[4];
     const size_t counts[SIDE_COUNT] = {4, 4};
-    (void)state;
     fill(base, 4, 1000, 3);
     fill(new, 4, 1200, 3);
     fill(same, 4, 1001, 3);
@@ -167,7 +159,6 @@ static void test_a_wilder_item_hides_a_tame_one(void **state)
 {
     struct run_item base[4], new[4], wild_base[4], wild_new[4];
     const size_t counts[SIDE_COUNT] = {4, 4};
-    (void)state;
     fill(base, 4, 1000, 10);
     fill(new, 4, 1031, 10);
     for (size_t i = 0; i < 4; i++) { /* far apart under another labeling */
@@ -186,7 +177,6 @@ static void test_runs_that_lack_the_item_do_not_count(void **state)
 {
     struct run_item base[5], new[5];
     const size_t counts[SIDE_COUNT] = {5, 5};
-    (void)state;
     fill(base, 5, 1000, 3);
     fill(new, 5, 1300, 3);
     new[2] = (struct run_item){0};
@@ -204,7 +194,6 @@ static void test_very_many_runs_are_drawn(void **state)
 {
     struct run_item base[12], new[12];
     const size_t counts[SIDE_COUNT] = {12, 12};
-    (void)state;
     fill(base, 12, 1000, 3);
     fill(new, 12, 1200, 3);
     struct comparison item = {.runs = {base, new}}, again = item;

@@ -14,7 +14,6 @@ static void test_equal_texts_share_an_index(void **state)
 {
     struct dictionary dictionary = {0};
     char text[32];
-    (void)state;
     for (int round = 0; round < 2; round++) {
         for (unsigned i = 0; i < 3000; i++) {
             int len = snprintf(text, sizeof text, "kernel %u", i);
@@ -37,7 +36,6 @@ static void test_equal_texts_share_an_index(void **state)
 static void test_fixed_values_have_no_length(void **state)
 {
     struct dictionary dictionary = {0};
-    (void)state;
     assert_int_equal(dictionary_add(&dictionary, "0123456789abcdef", 16, DICTIONARY_FIXED), 0);
     assert_int_equal(dictionary_add(&dictionary, "0123456789abcdeX", 16, DICTIONARY_FIXED), 1);
     assert_int_equal(dictionary_add(&dictionary, "0123456789abcdef", 16, DICTIONARY_FIXED), 0);
@@ -55,7 +53,6 @@ static void check_path(uint64_t hour, const char *service, const char *expected)
 
 static void test_names_of_services_stay_in_one_folder(void **state)
 {
-    (void)state;
     check_path(0, "app-1.2_x", "date=1970-01-01/hour=00/service=app-1.2_x");
     check_path(497000 + 23, "a/b", "date=2026-09-13/hour=07/service=a%2Fb");
     check_path(0, "../../etc", "date=1970-01-01/hour=00/service=..%2F..%2Fetc");
@@ -71,7 +68,6 @@ static void test_long_names_are_cut_and_distinct(void **state)
 {
     struct text one = {0}, two = {0};
     char name[1001];
-    (void)state;
     for (size_t len = 150; len < sizeof name; len += 50) {
         memset(name, '/', len);
         name[len] = 0;

@@ -22,7 +22,6 @@ static char input[64], folder[64];
 
 static int make_work(void **state)
 {
-    (void)state;
     if (!mkdtemp(work))
         return -1;
     snprintf(input, sizeof input, "%s/input", work);
@@ -40,13 +39,11 @@ static int remove_one(const char *path, const struct stat *facts, int type, stru
 
 static int remove_work(void **state)
 {
-    (void)state;
     return nftw(work, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 static int remove_folder(void **state)
 {
-    (void)state;
     if (access(folder, F_OK) == 0)
         nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     return 0;
@@ -102,7 +99,6 @@ static enum status take(void *context, const struct span_record *record, struct 
 static void test_records_come_by_resource_and_start(void **state)
 {
     static const size_t buffers[] = {0, 4000, 100000};
-    (void)state;
     write_input(3000);
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) {
         const char *paths[] = {input};
@@ -130,7 +126,6 @@ static void test_names_beyond_the_limit(void **state)
     struct store_omissions omissions;
     struct trace trace;
     struct error err = {""};
-    (void)state;
     write_input(1000);
     assert_int_equal(trace_read_records(&from, &trace, take, &order, &facts, &omissions, &err), STATUS_OK);
     assert_int_equal(order.count, 1000);
@@ -191,7 +186,6 @@ static void test_a_file_per_process_and_hour(void **state)
 {
     struct fleet_totals totals;
     struct error err;
-    (void)state;
     write_input(72);
     for (int round = 0; round < 2; round++) { /* the second one replaces the files */
         assert_int_equal(export(NULL, 0, &totals, &err), STATUS_OK);
@@ -208,7 +202,6 @@ static void test_other_spans_are_added(void **state)
 {
     struct fleet_totals totals;
     struct error err;
-    (void)state;
     write_input(4); /* one file per process, and that of the resources */
     assert_int_equal(export(NULL, 0, &totals, &err), STATUS_OK);
     write_input(2);
@@ -272,7 +265,6 @@ static void test_a_file_instead_of_the_folder(void **state)
 {
     struct fleet_totals totals;
     struct error err;
-    (void)state;
     write_input(2);
     fclose(fopen(folder, "w"));
     assert_int_equal(export(NULL, 0, &totals, &err), STATUS_IO);
@@ -287,7 +279,6 @@ static void test_a_full_disk_leaves_no_file(void **state)
     struct rlimit old, limit;
     struct fleet_totals totals;
     struct error err;
-    (void)state;
     write_input(6);
     signal(SIGXFSZ, SIG_IGN);
     getrlimit(RLIMIT_FSIZE, &old);
@@ -321,10 +312,7 @@ static void *create(int level)
     return calls_left ? &calls_left : NULL;
 }
 
-static void destroy(void *state)
-{
-    (void)state;
-}
+static void destroy(void *state) {}
 
 static size_t bound(size_t len)
 {
@@ -333,7 +321,6 @@ static size_t bound(size_t len)
 
 static size_t compress(void *state, void *to, size_t capacity, const void *from, size_t len)
 {
-    (void)state;
     (void)capacity;
     memcpy(to, from, len);
     return calls_left-- > 1 ? len : 0;
@@ -344,7 +331,6 @@ static void test_a_failing_compressor(void **state)
     static const struct zstd_api failing = {create, destroy, bound, compress};
     struct fleet_totals totals;
     struct error err;
-    (void)state;
     write_input(2);
     for (size_t calls = 0; calls < 5; calls++) {
         calls_left = calls;

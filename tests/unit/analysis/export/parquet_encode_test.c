@@ -88,7 +88,6 @@ static uint64_t random_bits(unsigned width)
 static void test_runs_and_packed_values_come_back(void **state)
 {
     static uint32_t values[VALUES], back[VALUES + 8];
-    (void)state;
     srand(1);
     for (unsigned width = 0; width <= 32; width++) {
         for (size_t count = 0; count < 60; count += count < 20 ? 1 : 13) {
@@ -113,7 +112,6 @@ static void test_a_run_is_short(void **state)
 {
     uint32_t back[1000];
     struct bytes bytes = {0};
-    (void)state;
     parquet_add_run(&bytes, 300, 1000, 9);
     assert_int_equal(bytes.len, 4);
     assert_int_equal(decode_hybrid(&bytes, 9, back, 1000), 1000);
@@ -135,7 +133,6 @@ static void check_delta(const uint64_t *values, size_t count)
 static void test_differences_come_back(void **state)
 {
     static uint64_t values[VALUES];
-    (void)state;
     srand(2);
     for (unsigned width = 0; width <= 64; width += width < 8 ? 1 : 7) {
         for (size_t i = 0; i < VALUES; i++)
@@ -153,7 +150,6 @@ static void test_numbers_that_count_up_take_no_space(void **state)
 {
     static uint64_t values[VALUES];
     struct bytes bytes = {0};
-    (void)state;
     for (size_t i = 0; i < VALUES; i++)
         values[i] = UINT64_MAX - 100 + i;
     parquet_add_delta(&bytes, values, VALUES);
@@ -164,7 +160,6 @@ static void test_numbers_that_count_up_take_no_space(void **state)
 
 static void test_widths(void **state)
 {
-    (void)state;
     assert_int_equal(parquet_bit_width(0), 0);
     assert_int_equal(parquet_bit_width(1), 1);
     assert_int_equal(parquet_bit_width(255), 8);

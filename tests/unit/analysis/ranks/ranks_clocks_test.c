@@ -35,7 +35,6 @@ static void add(struct ranks *ranks, uint32_t rank, uint64_t key, double start_n
 /* Hosts 0 and 2 share collectives, and hosts 1 and 2. Host 2 is always late by 3 ms. */
 static void test_offsets_are_found_through_a_third_host(void **state)
 {
-    (void)state;
     struct ranks *ranks = ranks_create(NULL);
     static const char *const hosts[] = {"a", "b", "c"};
     for (uint32_t i = 0; i < 3; i++)
@@ -65,7 +64,6 @@ static void test_offsets_are_found_through_a_third_host(void **state)
 /* A GPU's clock is off by 2 us all the time, which the noise of the end times does not show. */
 static void test_the_uncertainty_covers_the_gpus_clock(void **state)
 {
-    (void)state;
     struct ranks *ranks = ranks_create(NULL);
     ranks_add(ranks, 0, "a", NULL);
     ranks_add(ranks, 1, "b", NULL);
@@ -88,7 +86,6 @@ static void test_the_uncertainty_covers_the_gpus_clock(void **state)
 /* Too few collectives for a drift, two of them at the start. The offset holds for the time of all. */
 static void test_the_uncertainty_covers_a_drift_that_is_unknown(void **state)
 {
-    (void)state;
     static const double starts[] = {1e9, 1.2e9, 7e9};
     struct ranks *ranks = ranks_create(NULL);
     ranks_add(ranks, 0, "a", NULL);
@@ -109,7 +106,6 @@ static void test_the_uncertainty_covers_a_drift_that_is_unknown(void **state)
 
 static void test_a_host_without_common_collectives_is_unknown(void **state)
 {
-    (void)state;
     struct ranks *ranks = ranks_create(NULL);
     ranks_add(ranks, 0, "a", NULL);
     ranks_add(ranks, 1, "b", NULL);
@@ -123,7 +119,6 @@ static void test_a_host_without_common_collectives_is_unknown(void **state)
 
 static void test_a_series_is_bounded_and_keeps_its_shape(void **state)
 {
-    (void)state;
     struct ranks_series series = {0};
     for (int i = 0; i < 1000; i++)
         ranks_series_add(&series, 999 - i);
@@ -137,7 +132,6 @@ static void test_a_series_is_bounded_and_keeps_its_shape(void **state)
 
 static void test_median_and_deviation(void **state)
 {
-    (void)state;
     double values[] = {9, 1, 3, 2};
     assert_float_equal(sort_median(values, 4), 2.5, 1e-9);
     assert_float_equal(sort_mad(values, 4, 2.5), 1, 1e-9);

@@ -16,7 +16,6 @@ static struct ranks_report report;
 
 static int setup(void **state)
 {
-    (void)state;
     ranks = ranks_create(NULL);
     for (unsigned i = 0; i < RANKS; i++)
         ranks_add(ranks, i, "a", NULL);
@@ -25,7 +24,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     ranks_report_deinit(&report);
     ranks_destroy(ranks);
     return 0;
@@ -85,20 +83,17 @@ static void run_hidden(uint64_t kernel_us, uint64_t idle_us)
 
 static void test_a_longer_kernel_beside_a_transfer(void **state)
 {
-    (void)state;
     run_hidden(200, 0);
 }
 
 static void test_a_late_launch_beside_a_transfer(void **state)
 {
-    (void)state;
     run_hidden(0, 200);
 }
 
 /* The others have no work left when the late rank arrives, so the transfers that it hides block them. */
 static void test_collectives_queue_behind_a_late_one(void **state)
 {
-    (void)state;
     begin_step(1, 1000);
     for (uint32_t i = 0; i < RANKS; i++) {
         uint64_t ready = i == LATE ? 1600 : 1100;
@@ -136,7 +131,6 @@ static void run_many(uint64_t late_us)
 /* The transfer takes a fifth of the step, and the rank is late by a tenth. */
 static void test_a_late_rank_comes_before_exposed_communication(void **state)
 {
-    (void)state;
     for (uint64_t step = 1; step <= 20; step++) {
         uint64_t start = step * 100000;
         begin_step(step, start);
@@ -155,7 +149,6 @@ static void test_a_late_rank_comes_before_exposed_communication(void **state)
 
 static void test_late_on_average(void **state)
 {
-    (void)state;
     run_many(250);
     assert_int_equal(report.finding_count, 1);
     assert_int_equal(report.findings[0].kind, RANKS_STRAGGLER);
@@ -166,7 +159,6 @@ static void test_late_on_average(void **state)
 
 static void test_noise_is_not_late(void **state)
 {
-    (void)state;
     run_many(0);
     assert_int_equal(report.finding_count, 0);
 }
@@ -210,14 +202,12 @@ static bool has_straggler(void)
 
 static void test_another_rank_was_late_before(void **state)
 {
-    (void)state;
     run_pair(30000);
     assert_true(has_straggler());
 }
 
 static void test_two_ranks_that_are_late_in_turn(void **state)
 {
-    (void)state;
     run_pair(2000);
     assert_false(has_straggler());
 }
@@ -244,7 +234,6 @@ static void run_rare(uint64_t pause_us)
 
 static void test_rare_pauses_beside_ranks_that_are_late_by_less(void **state)
 {
-    (void)state;
     run_rare(15000);
     assert_true(has_straggler());
     assert_in_range(report.findings[0].delay_ns / 1000, 14000, 16000);
@@ -253,7 +242,6 @@ static void test_rare_pauses_beside_ranks_that_are_late_by_less(void **state)
 
 static void test_ranks_that_are_late_in_turn(void **state)
 {
-    (void)state;
     run_rare(0);
     for (size_t i = 0; i < report.finding_count; i++)
         assert_int_not_equal(report.findings[i].kind, RANKS_STRAGGLER);
@@ -277,14 +265,12 @@ static void run_more_work(bool is_hidden)
 
 static void test_work_that_delays_nobody_is_no_imbalance(void **state)
 {
-    (void)state;
     run_more_work(true);
     assert_int_equal(report.finding_count, 0);
 }
 
 static void test_work_that_the_others_wait_for(void **state)
 {
-    (void)state;
     run_more_work(false);
     assert_true(has_straggler());
 }
@@ -292,7 +278,6 @@ static void test_work_that_the_others_wait_for(void **state)
 /* LATE has the most work in two of three steps, and the least in the third one, so it is no straggler. */
 static void test_an_imbalance_names_its_rank(void **state)
 {
-    (void)state;
     for (uint64_t step = 1; step <= 31; step++) {
         uint64_t start = step * 100000, more = step % 3 ? 2000 : 0;
         begin_step(step, start);
@@ -312,7 +297,6 @@ static void test_an_imbalance_names_its_rank(void **state)
 /* Of two ranks, LATE is slow in most steps, so that the differences of both have two levels. */
 static void test_one_of_two_ranks_is_late_in_most_steps(void **state)
 {
-    (void)state;
     const uint32_t pair[] = {0, LATE};
     for (uint64_t step = 1; step <= 13; step++) {
         uint64_t start = step * 100000,
@@ -340,7 +324,6 @@ static void test_one_of_two_ranks_is_late_in_most_steps(void **state)
 /* Pairs of ranks do the same work, as in a pipeline. LATE pauses in three steps, and another rank in one. */
 static void test_rare_pauses_of_one_of_two_peers(void **state)
 {
-    (void)state;
     for (uint64_t step = 1; step <= 30; step++) {
         uint64_t start = step * 100000, pause = step % 9 == 5 ? 8000 : 0;
         begin_step(step, start);
@@ -368,7 +351,6 @@ static void test_ranks_that_are_late_by_chance(void **state)
 {
     static const uint32_t late[] = {RANKS, 1,     6,    RANKS, LATE,  7, 2,    LATE,  RANKS,
                                     5,     RANKS, LATE, 0,     RANKS, 4, LATE, RANKS, RANKS};
-    (void)state;
     for (uint64_t step = 1; step <= sizeof late / sizeof *late; step++) {
         uint64_t start = step * 100000;
         begin_step(step, start);

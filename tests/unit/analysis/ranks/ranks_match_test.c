@@ -46,7 +46,6 @@ static void add_collective(struct ranks *ranks, uint32_t rank, uint64_t key, uin
 
 static void test_parts_are_disjoint(void **state)
 {
-    (void)state;
     struct ranks *ranks = job_of(1, NULL);
     ranks_add_step(ranks, 0, &(struct ranks_step){STEP, 1000, 2000, .has_backlog = true});
     ranks_add_call(ranks, 0, STEP, 1050, 1060, false);
@@ -74,7 +73,6 @@ static void test_parts_are_disjoint(void **state)
  */
 static void test_steps_do_not_overlap(void **state)
 {
-    (void)state;
     struct ranks *ranks = job_of(1, NULL);
     ranks_add_work(ranks, 0, STEP, RANKS_COMPUTE, 1000, 3000);
     ranks_add_step(ranks, 0, &(struct ranks_step){.number = STEP + 1, .start_ns = 2000, .end_ns = 2500});
@@ -89,7 +87,6 @@ static void test_steps_do_not_overlap(void **state)
 /* It has the number of the step that it divides, whose parts are then not compared. */
 static void test_a_divided_step(void **state)
 {
-    (void)state;
     uint64_t evaluation = ranks_step_number(STEP, RANKS_EVALUATION);
     struct ranks *ranks = ranks_create(NULL);
     assert_int_not_equal(evaluation, STEP);
@@ -123,7 +120,6 @@ static struct ranks_parts parts_with(const struct ranks_step *step)
 
 static void test_a_step_after_one_that_is_not_sampled(void **state)
 {
-    (void)state;
     struct ranks_step step = {.number = STEP, .start_ns = 1000, .end_ns = 2000};
     struct ranks_parts parts = parts_with(&step); /* the GPU may have worked until 1800 */
     assert_int_equal(parts.duration_ns, 200);
@@ -141,7 +137,6 @@ static void test_a_step_after_one_that_is_not_sampled(void **state)
 /* Ranks with too many spans send some of them, and totals. */
 static void test_totals_replace_missing_work(void **state)
 {
-    (void)state;
     struct ranks_step step = {
         .number = STEP, .start_ns = 1000, .end_ns = 2000, .has_backlog = true, .is_partial = true};
     struct ranks *ranks = job_of(1, NULL);
@@ -165,7 +160,6 @@ static void test_totals_replace_missing_work(void **state)
 /* Exposed time before compute is no waiting: the collective cannot be what the compute waited for. */
 static void test_waiting_lasts_until_the_end(void **state)
 {
-    (void)state;
     struct ranks *ranks = job_of(2, NULL);
     add_collective(ranks, 0, 9, 2, 3000, 1000, 1500);
     ranks_add_work(ranks, 0, STEP, RANKS_COMPUTE, 1300, 1600); /* its host was late */
@@ -194,7 +188,6 @@ static void test_waiting_lasts_until_the_end(void **state)
 
 static void test_a_gpu_has_a_name(void **state)
 {
-    (void)state;
     struct ranks *ranks = job_of(1, NULL);
     ranks_set_gpu(ranks, 0, "GPU 3, NVIDIA H100");
     ranks_set_gpu(ranks, 7, "of no rank");
@@ -205,7 +198,6 @@ static void test_a_gpu_has_a_name(void **state)
 
 static void test_waits_are_beyond_the_shortest(void **state)
 {
-    (void)state;
     struct ranks *ranks = job_of(4, NULL);
     static const uint64_t starts[] = {1100, 1400, 1200, 1300}; /* rank 1 is last */
     for (uint32_t i = 0; i < 4; i++)
@@ -228,7 +220,6 @@ static void test_waits_are_beyond_the_shortest(void **state)
 
 static void test_bytes_that_differ_have_no_bandwidth(void **state)
 {
-    (void)state;
     struct ranks *ranks = job_of(2, NULL);
     add_collective(ranks, 0, 9, 2, 3000, 1000, 1500);
     add_collective(ranks, 1, 9, 2, 3001, 1000, 1500);
@@ -241,7 +232,6 @@ static void test_bytes_that_differ_have_no_bandwidth(void **state)
 
 static void test_incomplete_and_ambiguous_are_counted(void **state)
 {
-    (void)state;
     struct ranks *ranks = job_of(2, NULL);
     add_collective(ranks, 0, 1, 2, 10, 1000, 1500); /* rank 1 lacks it */
     add_collective(ranks, 0, 2, 2, 10, 1000, 1500); /* rank 0 has it twice */
@@ -255,7 +245,6 @@ static void test_incomplete_and_ambiguous_are_counted(void **state)
 
 static void test_limits_are_kept_and_counted(void **state)
 {
-    (void)state;
     struct ranks_limits limits = ranks_default_limits;
     limits.ranks_max = 3;
     limits.steps_max = 3;
@@ -279,7 +268,6 @@ static void test_limits_are_kept_and_counted(void **state)
  * late. */
 static void test_pairs_have_rows_of_their_own(void **state)
 {
-    (void)state;
     struct ranks *ranks = job_of(4, NULL);
     for (uint64_t i = 0; i < 20; i++)
         for (uint32_t rank = 0; rank < 4; rank++)
@@ -305,7 +293,6 @@ static void test_pairs_have_rows_of_their_own(void **state)
  * that, by turns, so the longer of the two durations says nothing. */
 static void test_a_pair_becomes_slow(void **state)
 {
-    (void)state;
     struct ranks *ranks = ranks_create(NULL);
     for (uint32_t i = 0; i < 2; i++)
         (void)ranks_add(ranks, i, i ? "b" : "a", "GPU");
@@ -342,7 +329,6 @@ static void test_a_pair_becomes_slow(void **state)
 
 static void test_a_job_without_data(void **state)
 {
-    (void)state;
     struct ranks *ranks = ranks_create(NULL);
     struct ranks_report report = report_of(ranks);
     assert_int_equal(report.step_count + report.finding_count + report.clock_count, 0);
@@ -351,7 +337,6 @@ static void test_a_job_without_data(void **state)
 
 static void test_operations(void **state)
 {
-    (void)state;
     for (enum ranks_operation i = 0; i <= RANKS_OTHER; i++)
         assert_int_equal(ranks_operation_of(ranks_operations[i].word), i);
     assert_int_equal(ranks_operation_of("something"), RANKS_OTHER);

@@ -24,7 +24,6 @@ struct rank_time {
 
 static int setup(void **state)
 {
-    (void)state;
     ranks = ranks_create(NULL);
     for (unsigned i = 0; i < RANKS; i++)
         ranks_add(ranks, i, "a", NULL);
@@ -33,7 +32,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     ranks_report_deinit(&report);
     ranks_destroy(ranks);
     return 0;
@@ -116,7 +114,6 @@ static const struct ranks_finding *find(enum ranks_finding_kind kind, size_t *co
 
 static void test_a_stage_with_more_work_is_an_imbalance(void **state)
 {
-    (void)state;
     struct rank_time times[RANKS];
     for (uint32_t i = 0; i < RANKS; i++)
         times[i] = (struct rank_time){i < STAGE ? 1000 : 2000, 0};
@@ -132,7 +129,6 @@ static void test_a_stage_with_more_work_is_an_imbalance(void **state)
 
 static void test_without_sends_there_are_no_stages(void **state)
 {
-    (void)state;
     struct rank_time times[RANKS];
     for (uint32_t i = 0; i < RANKS; i++)
         times[i] = (struct rank_time){i < STAGE ? 1000 : 2000, 0};
@@ -144,7 +140,6 @@ static void test_without_sends_there_are_no_stages(void **state)
 
 static void test_a_late_rank_is_compared_with_its_stage(void **state)
 {
-    (void)state;
     struct rank_time times[RANKS];
     for (uint32_t i = 0; i < RANKS; i++)
         times[i] = (struct rank_time){(i < STAGE ? 1000 : 2000) + (i == 1 ? 800 : 0), 0};
@@ -159,7 +154,6 @@ static void test_a_late_rank_is_compared_with_its_stage(void **state)
 /* Rank 5 has nothing to do while it waits for rank 1, and asks for the data late. */
 static void test_idle_time_behind_a_late_rank_is_inherited(void **state)
 {
-    (void)state;
     struct rank_time times[RANKS];
     for (uint32_t i = 0; i < RANKS; i++)
         times[i] = (struct rank_time){1000 + (i == 1 ? 800 : 0), i == 5 ? 700 : 0};
@@ -174,7 +168,6 @@ static void test_idle_time_behind_a_late_rank_is_inherited(void **state)
 /* The same idle time in another pipeline is its own. */
 static void test_idle_time_in_another_pipeline_is_not(void **state)
 {
-    (void)state;
     struct rank_time times[RANKS];
     for (uint32_t i = 0; i < RANKS; i++)
         times[i] = (struct rank_time){1000 + (i == 1 ? 800 : 0), i == 6 ? 700 : 0};

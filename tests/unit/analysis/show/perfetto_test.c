@@ -158,7 +158,6 @@ static void test_ranks_are_in_order_and_apart(void **state)
     static const char *const names[] = {"rank 2 node-a app", "rank 2 GPU 0 H200", "rank 10 node-b app",
                                         "rank 10 GPU 0 H200"};
     double pids[4], last = -1;
-    (void)state;
     cJSON *root =
         write_and_parse(LINE(RANK_RESOURCE("10", "node-b", ""), RANK_SPAN("a1"))
                             LINE(RANK_RESOURCE("10", "node-b", RANK_GPU), RANK_KERNEL("a2"))

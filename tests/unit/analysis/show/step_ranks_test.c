@@ -22,7 +22,6 @@ static unsigned members;  /* of each collective */
 
 static int setup(void **state)
 {
-    (void)state;
     next_id = 0x100;
     shift_ns = 0;
     members = 2;
@@ -32,7 +31,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    (void)state;
     step_ranks_deinit(&ranks);
     trace_deinit(&trace);
     text_deinit(&input);
@@ -104,7 +102,6 @@ static void find(void)
 
 static void test_the_late_rank(void **state)
 {
-    (void)state;
     members = 3;
     add_rank(1, "a", STEP_NS * 7 / 10, "0xa1");
     add_rank(0, "a", STEP_NS * 3 / 10, "0xa1");
@@ -129,7 +126,6 @@ static void test_the_late_rank(void **state)
 /* Different collectives say nothing about each other. */
 static void test_nobody_is_late(void **state)
 {
-    (void)state;
     add_rank(0, "a", STEP_NS * 3 / 10, "0xa1");
     add_rank(1, "a", STEP_NS * 7 / 10, "0xb1");
     find();
@@ -138,7 +134,6 @@ static void test_nobody_is_late(void **state)
 
 static void test_no_step(void **state)
 {
-    (void)state;
     text_add(&input, LINE(PROCESS_RESOURCE, SPAN(TRACE_A, "00000000000000a1", "", "rank 5 of something",
                                                  "000000000", "000100000", "")));
     find();
@@ -147,7 +142,6 @@ static void test_no_step(void **state)
 
 static void test_one_rank_stays(void **state)
 {
-    (void)state;
     add_rank(0, "a", STEP_NS * 3 / 10, "0xa1");
     add_rank(1, "a", STEP_NS * 7 / 10, "0xa1");
     trace = trace_of(input.data);
@@ -183,7 +177,6 @@ static void add_job(void)
 
 static void test_many_ranks_fit(void **state)
 {
-    (void)state;
     add_job();
     trace = trace_of(input.data);
     char *picture = draw(40, true);
@@ -201,7 +194,6 @@ static void test_many_ranks_fit(void **state)
 
 static void test_each_rank_on_request(void **state)
 {
-    (void)state;
     add_job();
     trace = trace_of(input.data);
     char *picture = draw(0, false);
@@ -218,7 +210,6 @@ static void test_each_rank_on_request(void **state)
 /* However different they are. */
 static void test_all_different_ranks_fit(void **state)
 {
-    (void)state;
     struct rank_rows rows;
     members = 64;
     for (unsigned i = 0; i < 64; i++)
@@ -267,7 +258,6 @@ static void add_ranks_of_hosts(void)
 /* Host c is joined with a only through b; d has no collective in common with the others. */
 static void test_clocks_of_hosts(void **state)
 {
-    (void)state;
     unsigned seen = 0;
     add_ranks_of_hosts();
     trace = trace_of(input.data);
@@ -285,7 +275,6 @@ static void test_clocks_of_hosts(void **state)
 
 static void test_clocks_of_one_host(void **state)
 {
-    (void)state;
     add_rank(0, "a", STEP_NS * 3 / 10, "0xa1");
     add_rank(1, "a", STEP_NS * 7 / 10, "0xa1");
     trace = trace_of(input.data);
@@ -298,7 +287,6 @@ static void test_clocks_of_one_host(void **state)
 /* Few ranks: their spans, too. */
 static void test_two_ranks_and_their_spans(void **state)
 {
-    (void)state;
     add_rank(0, "a", STEP_NS * 3 / 10, "0xa1");
     add_rank(1, "a", STEP_NS * 7 / 10, "0xa1");
     trace = trace_of(input.data);
@@ -351,7 +339,6 @@ static void add_chained_rank(unsigned number)
 
 static void test_very_many_ranks(void **state)
 {
-    (void)state;
     for (unsigned i = 0; i < MANY; i++) {
         shift_ns = i;
         add_chained_rank(i);
@@ -374,7 +361,6 @@ static void test_very_many_ranks(void **state)
 /* Each span is in the one that follows it. */
 static void test_very_deep_calls(void **state)
 {
-    (void)state;
     text_add(&input, "{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":[");
     for (unsigned i = 1; i < MANY; i++) {
         add_span(i, i + 1, "call", i, STEP_NS, "");

@@ -17,7 +17,6 @@ static uint64_t draw(uint64_t bound)
 /* Compares with an array that says for each ns whether it is covered. */
 static void all_questions_are_answered(void **state)
 {
-    (void)state;
     for (int round = 0; round < 50; round++) {
         struct intervals intervals = {0};
         bool covered[END] = {false};
@@ -48,7 +47,6 @@ static void all_questions_are_answered(void **state)
 static void forgotten_time_has_no_gaps(void **state)
 {
     struct intervals intervals = {0};
-    (void)state;
     for (uint64_t start = 10; start < 100; start += 10)
         intervals_add(&intervals, start, start + 4);
     assert_int_equal(intervals_gaps(&intervals, 0, 100), 64);

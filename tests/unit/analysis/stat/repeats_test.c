@@ -66,7 +66,6 @@ static uint32_t next_random(uint32_t below)
 
 static void test_random_sequences_agree_with_the_definition(void **state)
 {
-    (void)state;
     for (int round = 0; round < 300; round++) {
         size_t count = 1 + next_random(200);
         uint32_t letters = 1 + next_random(4);
@@ -79,7 +78,6 @@ static void test_random_sequences_agree_with_the_definition(void **state)
 /* Random tokens with repetitions, as in programs. */
 static void test_planted_repetitions_agree_with_the_definition(void **state)
 {
-    (void)state;
     for (int round = 0; round < 200; round++) {
         size_t count = 0;
         while (count < 400) {
@@ -93,7 +91,6 @@ static void test_planted_repetitions_agree_with_the_definition(void **state)
 
 static void test_a_loop_is_one_repetition(void **state)
 {
-    (void)state;
     struct repeat *got;
     for (size_t i = 0; i < 500; i++)
         tokens[i] = i < 7 ? 100 + (uint32_t)i : (uint32_t)((i - 7) % 12);
@@ -106,7 +103,6 @@ static void test_a_loop_is_one_repetition(void **state)
 
 static void test_of_nothing_there_is_none(void **state)
 {
-    (void)state;
     struct repeat *got;
     assert_int_equal(repeats_find(tokens, 0, 64, 3, &got), 0);
     assert_null(got);
@@ -119,7 +115,6 @@ static void test_of_nothing_there_is_none(void **state)
 /* A limit on the period excludes longer ones, and nothing else. */
 static void test_periods_beyond_the_bound_are_left_out(void **state)
 {
-    (void)state;
     struct repeat *got;
     for (size_t i = 0; i < 400; i++)
         tokens[i] = (uint32_t)(i % 40);

@@ -70,7 +70,6 @@ static void values_are_counted_exactly(void **state)
 {
     struct samples samples = {0};
     size_t counts[GROUPS] = {0};
-    (void)state;
     fill(&samples, lists, counts, 20);
     assert_true(samples_error(&samples) == 0);
     check_groups(&samples, lists, counts, 0);
@@ -82,7 +81,6 @@ static void too_many_distinct_values_are_rounded(void **state)
     for (size_t distinct_max = 10000; distinct_max >= 400; distinct_max /= 5) {
         struct samples samples = {.distinct_max = distinct_max};
         size_t counts[GROUPS] = {0};
-        (void)state;
         fill(&samples, lists, counts, 30);
         double error = samples_error(&samples);
         assert_true(error > 0 && error <= 0.25);
@@ -102,7 +100,6 @@ static void many_tables_share_a_limit(void **state)
     static size_t counts[TABLES][GROUPS];
     struct samples tables[TABLES] = {0}, small = {0};
     size_t slots = 0, rounded = 0;
-    (void)state;
     samples_slots_max = 1 << 18; /* of 40 tables of 65,536 */
     for (size_t t = 0; t < TABLES; t++) {
         fill(&tables[t], all[t], counts[t], 30);
@@ -134,7 +131,6 @@ static void groups_without_samples_are_zero(void **state)
     struct samples samples = {0};
     size_t at = 0;
     struct spread spread;
-    (void)state;
     samples_sort(&samples);
     assert_false(samples_next(&samples, &at, &spread));
     samples_add(&samples, 3, 0);

@@ -188,7 +188,6 @@ static void test_lists_of_integers(void **state)
          "[\"\",\"9223372036854775808\",\"9999999999999999999\"]"},
         {"{\"stringValue\":\"12\"},{\"doubleValue\":\"12\"},{}", "[\"12\",12,null]"},
     };
-    (void)state;
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         char text[1000];
         snprintf(text, sizeof text,
@@ -274,7 +273,6 @@ static void test_events_stay_with_their_span_when_spans_are_sorted(void **state)
         "{\"traceId\":\"" TRACE_A "\",\"spanId\":\"00000000000000a1\",\"name\":\"early\","
         "\"startTimeUnixNano\":\"1700000000000000000\",\"endTimeUnixNano\":\"1700000000000000900\","
         "\"attributes\":[{\"key\":\"k\",\"value\":{\"stringValue\":\"v\"}}]}]}]}]}\n");
-    (void)state;
     const struct trace_span *early = &trace.spans[0], *late = &trace.spans[1];
     assert_int_equal(early->event_count, 0);
     assert_string_equal(trace_span_attr(&trace, early, "k"), "v");

@@ -54,7 +54,6 @@ static char path[64];
 
 static int make_folder(void **state)
 {
-    (void)state;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/input", folder);
     return 0;
@@ -62,7 +61,6 @@ static int make_folder(void **state)
 
 static int remove_folder(void **state)
 {
-    (void)state;
     unlink(path);
     return rmdir(folder);
 }
@@ -121,7 +119,6 @@ static void test_each_span_is_in_one_segment_and_finds_its_parent(void **state)
     static const size_t segments[] = {40, 47, 100, 5000}, buffers[] = {1, 5000, 1 << 20};
     struct seen seen;
     struct trace_facts facts;
-    (void)state;
     write_pairs(20);
     for (size_t s = 0; s < 4; s++) {
         for (size_t b = 0; b < 3; b++) {
@@ -142,7 +139,6 @@ static void test_a_parent_beyond_the_margin_is_counted(void **state)
 {
     struct seen seen;
     struct trace_facts facts;
-    (void)state;
     write_pairs(200);
     assert_int_equal(read_file(50, 20, 10000, &seen, &facts), STATUS_OK);
     assert_int_equal(seen.spans, 2 * PAIRS);
@@ -156,7 +152,6 @@ static void test_the_margin_depends_on_processes_at_the_same_time(void **state)
     enum { PROCESSES = 150, SPANS = 500 };
     struct seen seen;
     struct trace_facts facts;
-    (void)state;
     for (unsigned together = 0; together < 2; together++) {
         FILE *file = fopen(path, "w");
         assert_non_null(file);
@@ -187,7 +182,6 @@ static void test_a_parent_elsewhere_is_not_missed(void **state)
 {
     struct seen seen;
     struct trace_facts facts;
-    (void)state;
     write_pairs(0);
     FILE *file = fopen(path, "a");
     fputs(LINE(GPU_RESOURCE,
@@ -248,7 +242,6 @@ static void damage(const unsigned char *bytes, size_t len)
 
 static void test_damage_anywhere_is_survived(void **state)
 {
-    (void)state;
     if (is_under_qemu()) { /* it keeps a megabyte of each thread that has ended, and each read has one */
         print_message("skipped: thousands of threads under qemu-user\n");
         skip();
@@ -261,7 +254,6 @@ static void test_fields_of_a_message(void **state)
 {
     struct trace trace;
     struct error err = {""};
-    (void)state;
     assert_int_equal(read_bytes((const char *)one_message, sizeof one_message, NULL, &trace, &err),
                      STATUS_OK);
     const struct trace_span *span = &trace.spans[0];
@@ -281,7 +273,6 @@ static void test_empty_messages_are_passed_over(void **state)
     unsigned char file[2 * ONE + 2 * EMPTY] = {0};
     struct seen seen;
     struct trace_facts facts;
-    (void)state;
     memcpy(file, one_message, ONE);
     memcpy(file + ONE + EMPTY, one_message, ONE);
     for (size_t cut = 0; cut <= EMPTY; cut += EMPTY) {
@@ -324,7 +315,6 @@ static void test_long_and_short_documents(void **state)
     struct error err = {""};
     unsigned spans = 0;
     uint64_t next = 0;
-    (void)state;
     FILE *file = fopen(path, "w");
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; spans += lengths[i++])
         write_line(file, spans, lengths[i]);
@@ -342,7 +332,6 @@ static void test_long_and_short_messages(void **state)
     struct seen seen;
     struct trace_facts facts;
     unsigned spans = 0;
-    (void)state;
     FILE *file = fopen(path, "w");
     for (size_t i = 0; i < sizeof repeats / sizeof *repeats; spans += repeats[i++]) {
         size_t len = body * repeats[i];
@@ -362,7 +351,6 @@ static void test_an_odd_span_between_documents(void **state)
 {
     struct seen seen;
     struct trace_facts facts;
-    (void)state;
     FILE *file = fopen(path, "w");
     for (unsigned line = 1; line <= 100; line++) {
         if (line == 50)
@@ -403,7 +391,6 @@ static void test_attributes_with_many_values(void **state)
     struct trace trace;
     struct trace_facts facts;
     struct error err = {""};
-    (void)state;
     FILE *file = fopen(path, "w");
     for (unsigned i = 0; i < 6000; i++)
         fprintf(
@@ -462,7 +449,6 @@ static void test_order_of_spans(void **state)
     static const size_t buffers[] = {0, 400000, 20000};
     /* Few starts; starts that differ in their upper bits; starts without order. */
     static const uint64_t factors[] = {1, UINT64_C(1) << 50, 0x2545f4914f6cdd1d};
-    (void)state;
     for (size_t f = 0; f < 3; f++) {
         write_unsorted(factors[f]);
         for (size_t b = 0; b < 3; b++) {
@@ -494,7 +480,6 @@ static enum status refuse(void *context, struct trace *segment, struct error *er
 
 static void test_an_error_while_segments_are_taken(void **state)
 {
-    (void)state;
     write_pairs(3);
     for (size_t segment = 0; segment < 4; segment++) {
         const char *paths[] = {path};
@@ -542,7 +527,6 @@ static void test_an_error_while_segments_are_built(void **state)
     struct trace_facts facts;
     struct error err = {""};
     size_t segments = 0;
-    (void)state;
     FILE *file = fopen(path, "w");
     for (unsigned line = 0; line < 60; line++)
         write_line(file, line * 1000, 1000);
@@ -558,7 +542,6 @@ static void test_no_place_to_sort(void **state)
 {
     struct seen seen;
     struct trace_facts facts;
-    (void)state;
     char *before = getenv("TMPDIR");
     before = before ? strdup(before) : NULL;
     write_pairs(3);
@@ -649,7 +632,6 @@ static void test_many_processes(void **state)
     struct trace_facts facts;
     struct error err = {""};
     size_t others[2] = {0, 0};
-    (void)state;
     FILE *file = fopen(path, "w");
     for (unsigned i = 0; i < 2 * RESOURCES; i++)
         fprintf(
@@ -672,7 +654,6 @@ static void test_many_traces_and_names(void **state)
 {
     static const char *const wanted[] = {"x", NULL};
     size_t rest[2], traces;
-    (void)state;
     write_traces("");
     struct trace_facts facts = read_traces(wanted, 0, 0, rest, &traces);
     assert_false(facts.has_rest || facts.has_other_names);
@@ -715,7 +696,6 @@ static void test_groups_of_too_many_requests(void **state)
     struct trace_facts facts;
     struct error err = {""};
     size_t groups = 0, others = 0;
-    (void)state;
     write_traces(ATTR_TEXT("cuda.api", "runtime"));
     assert_int_equal(trace_read(&input, &trace, take_for_report, stream, &facts, &err), STATUS_OK);
     stat_stream_report(stream, 0, NULL, &report);
