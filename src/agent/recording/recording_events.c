@@ -156,7 +156,9 @@ static void put_string(struct recording_events *events, const char *text)
     }
     put(events, STRING_NEW);
     put(events, length);
-    memcpy(take(events, length), text, length);
+    uint8_t *place = take(events, length);
+    if (place)
+        memcpy(place, text, length);
     if (recording_strings_has_room(&events->strings, length) &&
         !recording_strings_add(&events->strings, text, length))
         events->unallocated = "a name";
@@ -273,8 +275,10 @@ static void exchange_call(struct recording_events *events, struct recording_even
     if (!events->is_reading)
         return;
     call->result = (int32_t)result;
-    if (!parameters_fit(call, words))
-        call->present = words = 0;
+    if (!parameters_fit(call, words)) {
+        call->present = 0;
+        words = 0;
+    }
     call->head.type = RECORD_CALL;
     call->head.bytes = (uint32_t)(sizeof *call + words * sizeof *call->values);
 }

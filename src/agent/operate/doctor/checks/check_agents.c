@@ -50,27 +50,34 @@ static void check_agent(struct doctor *doctor, const char *pid, const char *name
     }
 }
 
+static bool has_driver(const struct doctor *doctor, const char *pid)
+{
+    bool is_unreadable;
+    char *driver = doctor_facts_mapped(doctor->root, pid, "/libcuda.so", &is_unreadable);
+    free(driver);
+    return driver != NULL;
+}
+
 static void check_process(struct doctor *doctor, const char *pid, struct process_counts *counts)
 {
-    bool is_unreadable, ignored;
+    bool is_unreadable;
     char *comm = xasprintf("/proc/%s/comm", pid);
     char *name = doctor_facts_read(doctor, comm);
     char *library = doctor_facts_mapped(doctor->root, pid, "/libcuspan.so", &is_unreadable);
-    char *driver = library ? NULL : doctor_facts_mapped(doctor->root, pid, "/libcuda.so", &ignored);
+    bool uses_cuda = library || has_driver(doctor, pid);
     counts->unreadable += is_unreadable;
-    if ((library || driver) && counts->shown == SHOWN_MAX) {
+    if (uses_cuda && counts->shown == SHOWN_MAX) {
         counts->more++;
     } else if (library) {
         counts->shown++;
         check_agent(doctor, pid, name ? name : "?", library);
-    } else if (driver) {
+    } else if (uses_cuda) {
         counts->shown++;
         doctor_result(doctor, RESULT_WARNING, "process %s (%s) uses CUDA without an agent", pid,
                       name ? name : "?");
         doctor_fix(doctor, "restart it with cuspan run (CUDA cannot load an agent into a running process; a "
                            "program can call cuspan_start() of cuspan.h)");
     }
-    free(driver);
     free(library);
     free(name);
     free(comm);
