@@ -158,7 +158,8 @@ int files_open_append(const char *path, const char **problem)
 int files_create(const char *path)
 {
     struct stat facts;
-    bool is_stream = strncmp(path, "/dev/", 5) == 0 || /* a device, a pipe, or /dev/stdout */
+    bool is_device = strncmp(path, "/dev/", 5) == 0 && strncmp(path, "/dev/shm/", 9) != 0;
+    bool is_stream = is_device || /* or a pipe, or /dev/stdout */
                      (stat(path, &facts) == 0 && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode));
     if (is_stream)
         return files_open(path, O_WRONLY);

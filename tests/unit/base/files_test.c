@@ -240,10 +240,27 @@ static void test_everything_is_written(void **state)
     close(full);
 }
 
+static void test_shared_memory_is_a_folder_and_no_device(void **state)
+{
+    char shared[64];
+    struct stat facts;
+    snprintf(shared, sizeof shared, "/dev/shm/cuspan-files-test.%d", (int)getpid());
+    int fd = files_create(shared);
+    if (fd < 0 && (errno == EACCES || errno == EROFS || access("/dev/shm", W_OK) != 0))
+        skip(); /* nobody may write there */
+    assert_true(fd >= 0);
+    assert_int_equal(fstat(fd, &facts), 0);
+    assert_true(S_ISREG(facts.st_mode));
+    close(fd);
+    unlink(shared);
+    assert_int_equal(files_create("/dev/cuspan-no-such-device"), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_small_file_is_read_and_ended),
+        cmocka_unit_test(test_shared_memory_is_a_folder_and_no_device),
         cmocka_unit_test_setup_teardown(test_a_new_file_is_ours_alone, begin, end),
         cmocka_unit_test_setup_teardown(test_a_link_of_ones_own_is_followed, begin, end),
         cmocka_unit_test_setup_teardown(test_what_the_kernel_refuses_it_says, begin, end),
