@@ -66,6 +66,56 @@ typedef struct cuspan_attribute {
     } value;
 } cuspan_attribute;
 
+/* One request's part of an iteration of a serving engine. */
+typedef struct cuspan_part {
+    uint64_t request;  /* from cuspan_request() */
+    uint16_t phase;    /* enum cuspan_phase */
+    uint16_t resumed;  /* 1: the first part after a preemption */
+    uint32_t tokens;   /* that the iteration computes, drafts included */
+    uint32_t computed; /* tokens of the request that were computed before, cached ones included */
+    uint32_t drafts;   /* speculative tokens among `tokens` */
+} cuspan_part;
+
+/* Speculative decoding is DECODE with drafts. Tokens computed again after a preemption are PREFILL. */
+typedef enum cuspan_phase { CUSPAN_PREFILL = 0, CUSPAN_DECODE = 1 } cuspan_phase;
+
+/* The purpose of an iteration. DUMMY: an idle rank takes part in collectives. TRANSFER: only of a KV cache.
+ */
+typedef enum cuspan_iteration_kind {
+    CUSPAN_FORWARD = 0,
+    CUSPAN_DUMMY = 1,
+    CUSPAN_TRANSFER = 2,
+    CUSPAN_WARM_UP = 3
+} cuspan_iteration_kind;
+
+/* An iteration of an engine, also called a step: one run of the model for a batch of requests. */
+typedef struct cuspan_iteration_info {
+    const char *engine; /* its name, such as "vllm"; at most 31 bytes count */
+    uint64_t seed;      /* a random number of the engine, the same on all of its ranks */
+    int64_t number;     /* of the iteration, the same on all ranks */
+    uint32_t kind;      /* enum cuspan_iteration_kind */
+    uint32_t recorded;  /* 1: has spans, whatever engine.ratio says; the same on all ranks */
+    int32_t rank;       /* of the engine, from 0 */
+    int32_t ranks;
+    const cuspan_part *parts; /* on rank 0; other ranks may have none */
+    uint32_t count;
+} cuspan_iteration_info;
+
+/* A request that an engine works for. */
+typedef struct cuspan_request_info {
+    const cuspan_context *context; /* of the span that the request came with; NULL: none */
+    const char *id;                /* the engine's or the client's name for it; at most 63 bytes count */
+    int64_t arrived_unix_ns;       /* when the engine got it; 0: unknown */
+    uint32_t prompt_tokens;
+    uint32_t cached_tokens; /* of the prompt, found in a cache */
+} cuspan_request_info;
+
+typedef enum cuspan_request_end_reason {
+    CUSPAN_FINISHED = 0,
+    CUSPAN_ABORTED = 1, /* for example because its client has disconnected */
+    CUSPAN_FAILED = 2
+} cuspan_request_end_reason;
+
 typedef enum cuspan_status { CUSPAN_UNSET = 0, CUSPAN_OK = 1, CUSPAN_ERROR = 2 } cuspan_status;
 
 /* The agent's function table. Later versions append members: check a member with CUSPAN_OFFERS. */
@@ -88,6 +138,11 @@ typedef struct cuspan_api {
     uint64_t (*loop_push)(const char *name, const cuspan_attribute *attributes, uint32_t count);
     int (*again)(uint64_t range);
     int (*step)(int64_t number, uint32_t kind, uint32_t source);
+    uint64_t (*request)(const cuspan_request_info *request);
+    int (*request_end)(uint64_t request, uint32_t reason, uint32_t tokens);
+    int (*iteration)(const cuspan_iteration_info *iteration);
+    int (*iteration_end)(void);
+    uint64_t (*iteration_here)(const cuspan_iteration_info *iteration);
 } cuspan_api;
 
 #define CUSPAN_OFFERS(api, member) ((api)->bytes >= offsetof(cuspan_api, member) + sizeof((api)->member))
@@ -554,6 +609,50 @@ static inline int cuspan_step_of_kind(int64_t number, cuspan_step_kind kind)
 static inline int cuspan_step(int64_t number)
 {
     return cuspan_step_of_kind(number, CUSPAN_TRAIN);
+}
+
+/* Serving engines with continuous batching. A request has a span from its first iteration to its end, as a
+ * child of the span that it came with. An iteration that is recorded is a trace of its own, with a span for
+ * each rank, the rank's CUDA calls and GPU work below it, and links to the requests, which link back.
+ *
+ * On the process of rank 0, call cuspan_request() before the request's first iteration. Returns its number
+ * for parts, or 0 without an agent. */
+static inline uint64_t cuspan_request(const cuspan_request_info *request)
+{
+    const cuspan_api *agent = cuspan_agent();
+    return agent && CUSPAN_OFFERS(agent, request) ? agent->request(request) : 0;
+}
+
+/* `tokens` is the number of tokens that were generated. Returns 0, or -1 without an agent. */
+static inline int cuspan_request_end(uint64_t request, cuspan_request_end_reason reason, uint32_t tokens)
+{
+    const cuspan_api *agent = cuspan_agent();
+    return agent && CUSPAN_OFFERS(agent, request_end) ? agent->request_end(request, (uint32_t)reason, tokens)
+                                                      : -1;
+}
+
+/* Begins an iteration and ends the current one, for all threads of the process, as cuspan_step() does.
+ * Attached contexts and open ranges come first. Copies `iteration`. Returns 0, or -1 without an agent. */
+static inline int cuspan_iteration(const cuspan_iteration_info *iteration)
+{
+    const cuspan_api *agent = cuspan_agent();
+    return agent && CUSPAN_OFFERS(agent, iteration) ? agent->iteration(iteration) : -1;
+}
+
+/* Ends the current iteration: later work belongs to none. Returns 0, or -1 without an agent. */
+static inline int cuspan_iteration_end(void)
+{
+    const cuspan_api *agent = cuspan_agent();
+    return agent && CUSPAN_OFFERS(agent, iteration_end) ? agent->iteration_end() : -1;
+}
+
+/* For a thread that works for another iteration than the process, for example by copying its results:
+ * attaches that iteration to this thread. Returns a token for cuspan_detach(), or 0. Its parts are not read.
+ */
+static inline uint64_t cuspan_iteration_here(const cuspan_iteration_info *iteration)
+{
+    const cuspan_api *agent = cuspan_agent();
+    return agent && CUSPAN_OFFERS(agent, iteration_here) ? agent->iteration_here(iteration) : 0;
 }
 
 /* Returns 1 while the agent is tracing this process, otherwise 0. */

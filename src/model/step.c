@@ -34,26 +34,36 @@ bool step_is_joint(const struct step_rules *rules, uint64_t nonce)
     return rules->rank >= 0 && (rules->job != 0 || nonce != 0);
 }
 
-static uint64_t randomness_of(const struct step_rules *rules, int64_t number)
+uint64_t step_randomness(uint64_t of, int64_t number)
 {
-    /* Of the job without the nonce: the sampling decision must not change when a communicator appears. */
-    uint64_t seed = hash_mix(rules->job);
+    uint64_t seed = hash_mix(of);
     uint32_t reversed = reverse_bits((uint32_t)number + (uint32_t)seed);
     uint64_t low = hash_mix(seed ^ hash_mix((uint64_t)number)) >> (64 - HASH_BITS);
     return (uint64_t)reversed << HASH_BITS | low;
 }
 
-struct step_identity step_identify(const struct step_rules *rules, const struct step_boundary *boundary)
+/* Of the job without the nonce: the sampling decision must not change when a communicator appears. */
+static uint64_t randomness_of(const struct step_rules *rules, int64_t number)
 {
-    struct step_identity identity = {.randomness = randomness_of(rules, boundary->number)};
-    uint64_t base = step_is_joint(rules, boundary->nonce) ? hash_mix(rules->job) : hash_mix(~rules->own);
-    uint64_t key =
-        hash_mix(hash_mix(hash_mix(base ^ boundary->nonce) ^ (uint64_t)boundary->number) ^ boundary->kind);
+    return step_randomness(rules->job, number);
+}
+
+struct step_identity step_identity_of(uint64_t key, uint64_t randomness)
+{
+    struct step_identity identity = {.randomness = randomness};
     uint64_t words[3] = {hash_mix(key ^ 1), hash_mix(key ^ 2), hash_mix(key ^ 3) | 1}; /* no ID is all zero */
     words[1] |= words[0] == 0;
     memcpy(identity.trace_id, words, 16);
     memcpy(identity.span_id, words + 2, 8);
     return identity;
+}
+
+struct step_identity step_identify(const struct step_rules *rules, const struct step_boundary *boundary)
+{
+    uint64_t base = step_is_joint(rules, boundary->nonce) ? hash_mix(rules->job) : hash_mix(~rules->own);
+    uint64_t key =
+        hash_mix(hash_mix(hash_mix(base ^ boundary->nonce) ^ (uint64_t)boundary->number) ^ boundary->kind);
+    return step_identity_of(key, randomness_of(rules, boundary->number));
 }
 
 void step_detail_trace(const struct step_rules *rules, const struct step_identity *identity,

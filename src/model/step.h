@@ -19,6 +19,8 @@ enum step_kind { STEP_TRAIN, STEP_EVALUATION, STEP_CHECKPOINT, STEP_NONE };
 const char *step_source_name(uint8_t source);
 const char *step_kind_name(uint8_t kind);
 
+struct engine_event; /* model/iteration.h */
+
 /* From `time` on, work without a context belongs to this step. */
 struct step_boundary {
     uint64_t time; /* in ticks on the host's threads, then ns since 1970; 0: before capture started */
@@ -27,6 +29,9 @@ struct step_boundary {
     uint64_t lost;  /* counters_lost_work() at that time; recordings do not have it */
     uint8_t kind;   /* enum step_kind */
     uint8_t source; /* enum step_source */
+    /* NULL: a step's. Otherwise a serving engine reports this, and only an iteration begins (kind and number
+     * then don't count) or ends something. */
+    struct engine_event *event;
 };
 
 /* Constant for the process. */
@@ -39,6 +44,7 @@ struct step_rules {
     bool always_first;  /* steps 3 and 4 are sampled regardless of the ratio: they are past the warm-up */
     bool is_limited;    /* the ratio is below 1, so that not every step is sampled */
     uint32_t spans_max; /* of a step's trace, all ranks together; 0: no limit */
+    uint64_t iteration_threshold; /* of the ratio of a serving engine's iterations */
 };
 
 #define STEP_RANDOMNESS_BITS 56
@@ -48,6 +54,11 @@ struct step_identity {
     uint8_t span_id[8];  /* of the step's span, the parent of the ranks' */
     uint64_t randomness; /* 56 bits */
 };
+
+/* The randomness of step `number` of a job or an engine, 56 bits. */
+uint64_t step_randomness(uint64_t of, int64_t number);
+/* The IDs that derive from a key. */
+struct step_identity step_identity_of(uint64_t key, uint64_t randomness);
 
 /* Whether all ranks derive the same identity: job (or nonce) and rank are known. */
 bool step_is_joint(const struct step_rules *rules, uint64_t nonce);

@@ -26,6 +26,7 @@
 #include "agent/capture/sleep_control.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define NAMES_INTERVAL_NS (5 * NS_PER_SECOND)
@@ -254,6 +255,7 @@ static void take_steps(const struct capture_sink *sink)
             boundary.nonce = cupti.replay_nonce(boundary.time);
         if (sink->on_step)
             sink->on_step(sink->context, &boundary);
+        free(boundary.event);
     }
     counter_add(COUNTER_steps_missed, all_missed + missed);
 }

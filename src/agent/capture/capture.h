@@ -25,7 +25,7 @@ struct capture_sink {
                        const struct context_record *attached);
     void (*on_range)(void *context, const struct thread_info *thread, const struct range_record *range);
     /* Receives a step's boundary, before the calls that started after it. */
-    void (*on_step)(void *context, const struct step_boundary *boundary);
+    void (*on_step)(void *context, struct step_boundary *boundary);
     /* Receives the stack of the code that makes the next call or captures graph nodes. False: not now. The
      * record and all later ones of its thread stay in the ring, and a later capture_pump() delivers them. */
     bool (*on_code)(void *context, const struct code_record *code);

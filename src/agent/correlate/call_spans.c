@@ -289,12 +289,13 @@ static void make_span(struct correlate *c, const struct thread_info *thread, con
     note_graphs(c, thread->tid, call, info, parent);
     if (__builtin_expect(c->collectives != NULL, 0))
         collective_spans_launch(c, thread, info, call);
+    struct origin origin = {.time_ns = call->start_ns};
+    if (parent->is_sampled || parent->account)
+        counting_add_call(c, parent->account, &origin, info, call, is_due);
     if (!parent->is_sampled) {
         counter_add_alone(COUNTER_spans_unsampled, 1);
         return;
     }
-    struct origin origin = {.time_ns = call->start_ns};
-    counting_add_call(c, parent->account, &origin, info, call, is_due);
     if (c->objects.has[NAMED_STREAM])
         put_object_name(c, NAMED_STREAM, info, call);
     if (c->objects.has[NAMED_EVENT])

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "agent/correlate/call_spans.h"
 #include "agent/correlate/counting.h"
+#include "agent/correlate/engine_spans.h"
 #include "agent/correlate/facts.h"
 #include "agent/correlate/gpu_join.h"
 #include "agent/correlate/join/collectives.h"
@@ -174,6 +175,7 @@ void correlate_finish(struct correlate *c)
     call_spans_finish(c);
     session_spans_end(c, "exit");
     counting_sweep(c);
+    engine_spans_finish(c);
 }
 
 struct live_stats *correlate_live_stats(struct correlate *c)

@@ -71,6 +71,6 @@ void observers_add_work(struct correlate *c, const struct gpu_work *work, bool i
         add_to_profile(c, work);
     if (__builtin_expect(c->sessions.steps.count != 0, 0) && work->call)
         add_to_step(c, work);
-    if (is_sampled)
+    if (is_sampled || account)
         counting_add_work(c, account, work);
 }

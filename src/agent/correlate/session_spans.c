@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log/log.h"
 #include "agent/correlate/counting.h"
+#include "agent/correlate/engine_spans.h"
 #include "agent/correlate/spans.h"
 #include "agent/correlate/state.h"
 #include "agent/correlate/step_spans.h"
@@ -97,6 +98,8 @@ static void emit_session(struct correlate *c, struct account *account, struct sp
         span->start_ns = account->totals.first_ns;
     if (account->totals.last_ns > span->end_ns)
         span->end_ns = account->totals.last_ns;
+    if (c->ended.iteration)
+        engine_spans_close(c, c->ended.iteration, account, span);
     if (c->ended.is_step_root_due)
         emit_step_root(c, span);
     if (c->ended.is_detailed)
@@ -130,9 +133,9 @@ static void emit_ended(struct correlate *c, struct account *account, const void 
 static bool is_root_due(struct correlate *c, const struct step *step)
 {
     struct steps *steps = &c->sessions.steps;
-    bool is_sent =
-        steps->roots[step->at.kind].is_sent && steps->roots[step->at.kind].number == step->at.number;
-    if (!step->is_joint || c->options.steps->rank != 0 || is_sent)
+    bool is_sent = !step->is_iteration && steps->roots[step->at.kind].is_sent &&
+                   steps->roots[step->at.kind].number == step->at.number;
+    if (step->is_iteration || !step->is_joint || c->options.steps->rank != 0 || is_sent)
         return false;
     steps->roots[step->at.kind].is_sent = true;
     steps->roots[step->at.kind].number = step->at.number;
@@ -144,7 +147,8 @@ static void close_session(struct correlate *c, struct session *session, const ch
 {
     session_close(session, reason, &ended->span, ended->links);
     ended->is_step_root_due = session->step && is_root_due(c, session->step);
-    ended->is_of_step = session->step != NULL;
+    ended->is_of_step = session->step && !session->step->is_iteration;
+    ended->iteration = session->step ? session->step->iteration : 0;
     ended->is_cut = strcmp(reason, "step") != 0;
     ended->is_detailed = session->step && session->step->is_detailed;
     if (ended->is_detailed)
@@ -176,6 +180,8 @@ static bool linger(struct correlate *c, struct session *session, const struct ac
 /* Emits the span of a session without totals, because no account was free. */
 static void emit_uncounted(struct correlate *c)
 {
+    if (c->ended.iteration)
+        engine_spans_close(c, c->ended.iteration, NULL, &c->ended.span);
     if (c->ended.is_step_root_due)
         emit_step_root(c, &c->ended.span);
     if (c->ended.is_detailed)
@@ -203,8 +209,12 @@ static void end_session(struct correlate *c, struct session *session, const char
 
 static void end_step(struct correlate *c, struct step *step, const char *reason)
 {
-    end_session(c, step->session, reason);
+    if (step->session)
+        end_session(c, step->session, reason);
+    else
+        engine_spans_leave(c, step->iteration);
     step->session = NULL;
+    step->iteration = 0;
 }
 
 static void end_process_session(struct correlate *c, const char *reason)
@@ -274,16 +284,77 @@ static void measure_step(struct correlate *c, const struct step *step)
     step_stats_begin(c->step_stats, step);
 }
 
-void session_spans_step(struct correlate *c, const struct step_boundary *boundary)
+/* Returns the step's session, which this opens if needed; for a late call, after the step's span was sent, a
+ * scratch session that is not open. Not inlined, because few programs have steps. */
+__attribute__((noinline)) static struct session *session_of_step(struct correlate *c, struct step *step,
+                                                                 uint64_t time_ns)
+{
+    struct steps *steps = &c->sessions.steps;
+    if (!step->is_sampled) {
+        steps->unsampled.account = step->iteration ? engine_spans_account(c, step->iteration) : 0;
+        return &steps->unsampled;
+    }
+    if (step->session)
+        return step->session;
+    if (step->is_used) { /* a late call: it gets the step's trace, whose span was sent already */
+        struct session *late = &c->sessions.late;
+        session_open_step(late, step, c->sessions.rank, step->span_id,
+                          time_ns); /* its span has a name already */
+        late->is_open = false;
+        return late;
+    }
+    while (!steps_free_session(steps))
+        end_step(c, steps_oldest_open(steps), "step");
+    step->session = steps_free_session(steps);
+    step->is_used = true;
+    step_spans_open(c, step);
+    /* The session starts with the step, so that it shows the time before the first call: loading of data. */
+    uint64_t begin_ns = step->at.time && step->at.time < time_ns ? step->at.time : time_ns;
+    const char *name = step->iteration ? engine_spans_rank(c, step->iteration) : c->sessions.rank;
+    session_open_step(step->session, step, name, step->span_id, begin_ns);
+    step->session->account =
+        step->iteration ? engine_spans_account(c, step->iteration) : counting_open_root(c);
+    struct account *account = accounts_find(c->counting.accounts, step->session->account);
+    if (account && c->step_stats && !step->is_iteration)
+        account->measured = step_stats_open(c->step_stats, step);
+    counter_add(COUNTER_sessions, 1);
+    return step->session;
+}
+
+/* The span of a rank covers the whole iteration, also if it makes no calls. */
+static void end_iteration(struct correlate *c, uint64_t time_ns)
+{
+    struct step *step = steps_latest(&c->sessions.steps);
+    if (!step || !step->iteration)
+        return;
+    engine_spans_end(c, step->iteration, time_ns);
+    if (step->session && time_ns > step->session->end_ns)
+        step->session->end_ns = time_ns;
+}
+
+static void begin_iteration(struct correlate *c, struct step *step, struct engine_event *event)
+{
+    engine_spans_begin(c, step, event);
+    if (step->iteration && step->is_sampled)
+        (void)session_of_step(c, step, step->at.time);
+}
+
+void session_spans_step(struct correlate *c, struct step_boundary *boundary)
 {
     struct steps *steps = &c->sessions.steps;
     if (!c->options.steps)
         return;
     struct step *oldest = steps_oldest(steps);
-    if (oldest && oldest->session)
+    if (oldest && (oldest->session || oldest->iteration))
         end_step(c, oldest, "step");
+    end_iteration(c, boundary->time);
     struct step *step = steps_add(steps, c->options.steps, boundary);
     counter_add(COUNTER_steps, 1);
+    if (boundary->event) {
+        begin_iteration(c, step, boundary->event);
+        boundary->event = NULL;
+        return;
+    }
     if (boundary->kind == STEP_NONE) {
         measure_step(c, step);
         return;
@@ -295,38 +366,6 @@ void session_spans_step(struct correlate *c, const struct step_boundary *boundar
     measure_step(c, step);
     tell_session(c, step->identity.trace_id, step->span_id,
                  TRACE_FLAG_RANDOM | (step->is_sampled ? TRACE_FLAG_SAMPLED : 0));
-}
-
-/* Returns the step's session, which this opens if needed; for a late call, after the step's span was sent, a
- * scratch session that is not open. Not inlined, because few programs have steps. */
-__attribute__((noinline)) static struct session *session_of_step(struct correlate *c, struct step *step,
-                                                                 uint64_t time_ns)
-{
-    struct steps *steps = &c->sessions.steps;
-    if (!step->is_sampled)
-        return &steps->unsampled;
-    if (step->session)
-        return step->session;
-    if (step->is_used) { /* a late call: it gets the step's trace, whose span was sent already */
-        struct session *late = &c->sessions.late;
-        session_open_step(late, step, c->sessions.rank, step->span_id, time_ns);
-        late->is_open = false;
-        return late;
-    }
-    if (!steps_free_session(steps))
-        end_step(c, steps_oldest_open(steps), "step");
-    step->session = steps_free_session(steps);
-    step->is_used = true;
-    step_spans_open(c, step);
-    /* The session starts with the step, so that it shows the time before the first call: loading of data. */
-    uint64_t begin_ns = step->at.time && step->at.time < time_ns ? step->at.time : time_ns;
-    session_open_step(step->session, step, c->sessions.rank, step->span_id, begin_ns);
-    step->session->account = counting_open_root(c);
-    struct account *account = accounts_find(c->counting.accounts, step->session->account);
-    if (account && c->step_stats)
-        account->measured = step_stats_open(c->step_stats, step);
-    counter_add(COUNTER_sessions, 1);
-    return step->session;
 }
 
 void session_spans_end_if_due(struct correlate *c, uint64_t time_ns)
@@ -351,6 +390,12 @@ struct session *session_spans_at(struct correlate *c, uint64_t time_ns)
         tell_session(c, current->trace_id, current->span_id, current->flags);
     }
     return current;
+}
+
+uint32_t session_spans_account_of_iteration(struct correlate *c, const uint8_t trace_id[16], uint64_t time_ns)
+{
+    struct step *step = c->engine ? steps_of_trace(&c->sessions.steps, trace_id, time_ns) : NULL;
+    return step && step->iteration ? engine_spans_account(c, step->iteration) : 0;
 }
 
 uint32_t session_spans_account_at(struct correlate *c, uint64_t time_ns)

@@ -7,8 +7,9 @@
 
 struct correlate;
 
-/* Notes that a step starts or ends. Call it before the calls that started after this boundary. */
-void session_spans_step(struct correlate *correlate, const struct step_boundary *boundary);
+/* Notes that a step starts or ends. Call it before the calls that started after this boundary. Takes the
+ * event of an iteration. */
+void session_spans_step(struct correlate *correlate, struct step_boundary *boundary);
 /* Ends the open sessions with this reason. The next session starts with the next work. Waiting records and
  * spans are kept. */
 void session_spans_end(struct correlate *correlate, const char *reason);
@@ -19,6 +20,10 @@ void session_spans_end(struct correlate *correlate, const char *reason);
 struct session *session_spans_at(struct correlate *correlate, uint64_t time_ns);
 /* Returns the account of session_spans_at(); 0: the session has none. */
 uint32_t session_spans_account_at(struct correlate *correlate, uint64_t time_ns);
+/* Returns the account of the open iteration with this trace; 0: it has none, or the trace is another.
+ * `time_ns` is a time at which it probably was in progress. */
+uint32_t session_spans_account_of_iteration(struct correlate *correlate, const uint8_t trace_id[16],
+                                            uint64_t time_ns);
 /* Returns the open session with this trace; NULL: none. */
 struct session *session_spans_of_trace(struct correlate *correlate, const uint8_t trace_id[16]);
 void session_spans_end_if_due(struct correlate *correlate, uint64_t time_ns);

@@ -18,6 +18,7 @@
 #include "model/record.h"
 
 struct correlate;
+struct engine;
 
 #define SWEEP_INTERVAL_NS (10 * NS_PER_MS)
 #define RESOURCES_HELD    32
@@ -97,6 +98,7 @@ struct thread_state {
     uint8_t context[24]; /* trace and span ID; all zero: none */
     uint8_t flags;
     const char *trace_state;
+    uint32_t account; /* of the iteration that is attached; 0: none */
     uint32_t summary; /* account of the request whose summary the thread holds; 0: none */
     uint32_t depth;
     uint64_t open[RANGE_PARENTS_MAX]; /* range IDs, the innermost last; further ranges have no children */
@@ -120,6 +122,7 @@ struct ended_span {
     struct span span;
     bool is_step_root_due; /* this rank must also send the step's span */
     bool is_of_step;
+    uint32_t iteration;  /* the step's open iteration (engine_spans.h); 0: none */
     bool is_cut;         /* exit, for example, ended the step, and no boundary */
     bool is_detailed;    /* links[0] leads to the root of the rank's detailed trace */
     uint64_t step_index; /* step.index, if is_of_step */
@@ -147,6 +150,7 @@ struct correlate {
     struct allocations *allocations;
     struct program_stats *stats;
     bool stats_are_on;             /* as of the last tick */
+    struct engine *engine;         /* NULL: the program has reported no serving engine */
     struct step_stats *step_stats; /* NULL: no step has needed it so far */
     struct attribute_plan plan;
     struct kernel_names *names;

@@ -59,7 +59,7 @@ struct parent thread_events_parent(struct correlate *c, struct thread_state *sta
         parent.is_sampled = state->is_sampled;
         parent.flags = (state->flags & TRACE_FLAG_RANDOM) | (parent.is_sampled ? TRACE_FLAG_SAMPLED : 0u);
         parent.trace_state = state->trace_state;
-        parent.account = request;
+        parent.account = request ? request : state->account;
     } else {
         const struct session *session = session_spans_at(c, time_ns);
         memcpy(parent.trace_id, session->trace_id, 16);
@@ -82,8 +82,8 @@ static struct decision *decision_of(struct correlate *c, const uint8_t trace_id[
     return &c->threads.decisions[(low * HASH_SPREAD >> 32) % DECISIONS_KEPT];
 }
 
-static bool sample_context(struct correlate *c, const struct trace_context *context, uint64_t time_ns,
-                           char trace_state[TRACE_STATE_MAX])
+bool thread_events_sample(struct correlate *c, const struct trace_context *context, uint64_t time_ns,
+                          char trace_state[TRACE_STATE_MAX])
 {
     struct decision *decision = decision_of(c, context->trace_id);
     if (c->options.settings->sampler_parent_based)
@@ -111,13 +111,16 @@ void thread_events_context(struct correlate *c, const struct thread_info *thread
     state->has_context = memcmp(state->context, none, sizeof none) != 0;
     state->flags = attached->flags;
     state->trace_state = NULL;
+    state->account = 0;
     if (!state->has_context)
         return;
     memcpy(context.trace_id, attached->trace_id, 16);
     memcpy(context.span_id, attached->span_id, 8);
     memcpy(context.trace_state, attached->state,
            attached->state_bytes < TRACE_STATE_MAX ? attached->state_bytes : 0);
-    state->is_sampled = sample_context(c, &context, attached->time_ns, trace_state);
+    state->account = session_spans_account_of_iteration(c, context.trace_id, attached->time_ns);
+    state->is_sampled = state->account ? (context.flags & TRACE_FLAG_SAMPLED) != 0
+                                       : thread_events_sample(c, &context, attached->time_ns, trace_state);
     state->trace_state =
         tracestates_keep(&c->threads.tracestates, attached->trace_id, trace_state, strlen(trace_state));
 }

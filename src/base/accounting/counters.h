@@ -37,6 +37,11 @@
     X(sessions, false, "sessions started")                                                                   \
     X(steps, false, "beginnings and ends of steps of a training job")                                        \
     X(steps_missed, false, "beginnings and ends of steps that came too fast; their work has another step")   \
+    X(iterations, false, "iterations of a serving engine")                                                   \
+    X(engine_requests, false, "requests of a serving engine")                                                \
+    X(engine_request_spans, false, "requests of a serving engine, sent as spans")                            \
+    X(engine_requests_untraced, false, "sampled requests of a serving engine without a span: too many")      \
+    X(engine_events_lost, false, "iterations and requests of serving engines that came too fast")            \
     X(steps_unmeasured, false, "sampled steps without parts in metrics, because GPU records were missing")   \
     X(sleeps, false, "times that capture went to sleep, because nothing sampled was in flight")              \
     X(asleep_ns, false, "ns spent asleep, up to the last wakeup")                                            \

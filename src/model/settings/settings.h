@@ -25,6 +25,8 @@ enum cupti_api { CUPTI_API_AUTO, CUPTI_API_CLASSIC, CUPTI_API_SUBSCRIBER };
 enum cupti_others { OTHERS_AUTO, OTHERS_HOLD, OTHERS_GIVE_WAY, OTHERS_SHARE };
 enum sleep_when { SLEEP_AUTO, SLEEP_NEVER, SLEEP_ALWAYS };
 enum steps_traced { STEPS_AUTO, STEPS_ALL, STEPS_SAMPLED };
+enum request_ids { REQUEST_IDS_PLAIN, REQUEST_IDS_HASH, REQUEST_IDS_NONE };
+enum engine_neighbors { NEIGHBORS_LINKS, NEIGHBORS_COUNTS };
 enum start_on { START_ON_PROCESS, START_ON_CONTROL };
 enum graph_records { GRAPH_RECORDS_WHEN_USED, GRAPH_RECORDS_ALWAYS };
 enum counters_replay { REPLAY_NONE, REPLAY_KERNEL, REPLAY_LOOP };
@@ -187,6 +189,11 @@ struct settings {
         bool collectives;   /* the period of collectives begins steps if nothing else does */
         bool are_limited;   /* not a setting: this process samples only some steps */
     } steps;
+    struct {
+        double ratio; /* of the iterations of a serving engine */
+        enum request_ids request_ids;
+        enum engine_neighbors neighbors;
+    } engine;
     struct {
         uint32_t idle_ms; /* a request's summary is sent after this long without work */
     } summary;

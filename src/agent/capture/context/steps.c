@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAME_BYTES 256 /* size of an NVTX range's name; a range with a longer one is no step */
-#define KEPT       1024 /* boundaries between two rounds of the pipeline thread, which are at most 0.1 s apart */
+#define NAME_BYTES      256           /* size of an NVTX range's name; a range with a longer one is no step */
+#define EVENT_BYTES_MAX (1024 * 1024) /* of all events that wait for the pipeline thread */
+#define KEPT            1024 /* boundaries between two rounds of the pipeline thread, which are at most 0.1 s apart */
 
 /* A slot's sequence is 2 x index + 1 while it is written and 2 x index + 2 afterwards. A thread that was
  * interrupted while it wrote keeps its slot, and a boundary that would need the slot meanwhile is dropped. */
@@ -21,6 +22,7 @@ struct slot {
     _Atomic uint64_t dropped; /* index + 1 of the latest boundary dropped for lack of this slot */
     _Atomic uint64_t time, number, nonce, lost;
     _Atomic uint32_t what; /* kind | source << 8 */
+    _Atomic(struct engine_event *) event;
 };
 
 static struct slot slots[KEPT];
@@ -32,6 +34,9 @@ static _Atomic uint64_t nonce_now;
 static _Atomic int64_t number_now;
 static _Atomic uint32_t kind_now = STEP_NONE, source_now = STEP_BY_NONE;
 static atomic_bool is_held;
+static _Atomic size_t event_bytes;
+static _Atomic(uint64_t) iteration_seed; /* of the latest iteration */
+static _Atomic int64_t iteration_number;
 
 _Atomic(const char *) steps_nvtx_pattern;
 
@@ -69,15 +74,41 @@ static bool claim(struct slot *slot, uint64_t index)
     return false;
 }
 
-static void publish(int64_t number, enum step_kind kind, enum step_source source)
+static void release(struct engine_event *event)
 {
+    if (event)
+        atomic_fetch_sub_explicit(&event_bytes, event->bytes, memory_order_relaxed);
+    free(event);
+}
+
+/* Makes room for the event. False: too much waits, and it is freed. */
+static bool admit(struct engine_event *event)
+{
+    size_t before = atomic_fetch_add_explicit(&event_bytes, event->bytes, memory_order_relaxed);
+    if (before + event->bytes <= EVENT_BYTES_MAX)
+        return true;
+    release(event);
+    return false;
+}
+
+/* Owns `event`. Without room for it, the boundary begins nothing. */
+static void publish(int64_t number, enum step_kind kind, enum step_source source, struct engine_event *event)
+{
+    if (event && !admit(event)) {
+        counter_add(COUNTER_engine_events_lost, 1);
+        event = NULL;
+    }
     uint64_t index = atomic_fetch_add(&next_index, 1);
     struct slot *slot = &slots[index % KEPT];
     /* Ticks are not calibrated before capture starts. */
     bool is_captured = atomic_load_explicit(&mode_now, memory_order_acquire) != MODE_OFF;
-    if (!claim(slot, index))
+    if (!claim(slot, index)) {
+        release(event);
         return;
+    }
     atomic_thread_fence(memory_order_release);
+    release(
+        atomic_exchange_explicit(&slot->event, event, memory_order_acq_rel)); /* one that was never taken */
     atomic_store_explicit(&slot->time, is_captured ? clock_ticks() : 0, memory_order_relaxed);
     atomic_store_explicit(&slot->number, (uint64_t)number, memory_order_relaxed);
     atomic_store_explicit(&slot->nonce, atomic_load_explicit(&nonce_now, memory_order_relaxed),
@@ -109,10 +140,49 @@ bool steps_begin(int64_t number, enum step_kind kind, enum step_source source)
     bool is_watched = rules && !none_follows && step_is_watched(rules, latest, (uint8_t)kind);
     if (is_watched)
         hold(true);
-    publish(number, kind, source);
+    publish(number, kind, source, NULL);
     if (rules && !is_watched && (rules->is_limited || steps_are_held()))
         hold(false);
     return true;
+}
+
+bool steps_samples_iteration(const struct iteration *iteration)
+{
+    const struct step_rules *rules = atomic_load_explicit(&rules_now, memory_order_acquire);
+    return !rules || iteration_is_sampled(rules, iteration);
+}
+
+void steps_begin_iteration(struct engine_event *event)
+{
+    const struct step_rules *rules = atomic_load_explicit(&rules_now, memory_order_acquire);
+    bool is_watched = rules && iteration_is_watched(rules, &event->iteration);
+    atomic_store_explicit(&iteration_seed, event->iteration.seed, memory_order_relaxed);
+    atomic_store_explicit(&iteration_number, event->iteration.number, memory_order_relaxed);
+    if (is_watched)
+        hold(true);
+    publish(event->iteration.number, STEP_NONE, STEP_BY_API, event);
+    if (rules && !is_watched && rules->iteration_threshold)
+        hold(false);
+}
+
+/* Capture stays awake if the step around the iteration needs it, or the next iteration does. */
+void steps_end_iteration(void)
+{
+    const struct step_rules *rules = atomic_load_explicit(&rules_now, memory_order_acquire);
+    uint32_t kind = atomic_load_explicit(&kind_now, memory_order_relaxed);
+    uint32_t source = atomic_load_explicit(&source_now, memory_order_relaxed);
+    int64_t number = atomic_load_explicit(&number_now, memory_order_relaxed);
+    struct iteration next = {.seed = atomic_load_explicit(&iteration_seed, memory_order_relaxed),
+                             .number = atomic_load_explicit(&iteration_number, memory_order_relaxed) + 1};
+    publish(number, (enum step_kind)kind, (enum step_source)source, NULL);
+    if (rules && steps_are_held() && !iteration_is_sampled(rules, &next) &&
+        !(kind != STEP_NONE && step_is_watched(rules, number, (uint8_t)kind)))
+        hold(false);
+}
+
+void steps_note_request(struct engine_event *event)
+{
+    publish(0, STEP_NONE, STEP_BY_API, event);
 }
 
 enum step_source steps_source(void)
@@ -161,11 +231,19 @@ static bool read_slot(uint64_t index, struct step_boundary *boundary, bool *is_g
         .kind = (uint8_t)(what & 0xff),
         .source = (uint8_t)(what >> 8),
     };
+    boundary->event =
+        before == wanted ? atomic_exchange_explicit(&slot->event, NULL, memory_order_acq_rel) : NULL;
     atomic_thread_fence(memory_order_acquire);
     uint64_t after = atomic_load_explicit(&slot->sequence, memory_order_relaxed);
     bool is_dropped = atomic_load_explicit(&slot->dropped, memory_order_acquire) > index;
     *is_gone = after > wanted || (is_dropped && after < wanted - 1);
-    return before == wanted && after == wanted;
+    if (before == wanted && after == wanted) {
+        if (boundary->event)
+            atomic_fetch_sub_explicit(&event_bytes, boundary->event->bytes, memory_order_relaxed);
+        return true;
+    }
+    release(boundary->event);
+    return false;
 }
 
 bool steps_take(struct step_boundary *boundary, uint64_t *missed)

@@ -15,7 +15,7 @@
  * that no call or record comes before its boundary. */
 #pragma once
 
-#include "model/step.h"
+#include "model/iteration.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -26,6 +26,16 @@
  * soon. False: ignored, because a more reliable source was seen before. Any thread, also before capture
  * starts. If capture has to wake up, it waits for CUPTI's switch of records. */
 bool steps_begin(int64_t number, enum step_kind kind, enum step_source source);
+
+/* Begins an iteration of a serving engine and ends the current one. Takes `event`, an ENGINE_ITERATION. Any
+ * thread; about 100 ns, and the wait for CUPTI if capture has to wake up. */
+void steps_begin_iteration(struct engine_event *event);
+/* Ends the current iteration: later work belongs to the step around it, if there is one. */
+void steps_end_iteration(void);
+/* Passes an event about a request on, in order with the iterations. Takes `event`. Any thread. */
+void steps_note_request(struct engine_event *event);
+/* Whether spans of the iteration are sent; true before capture starts. Any thread. */
+bool steps_samples_iteration(const struct iteration *iteration);
 
 /* Returns the most reliable source so far. Any thread. */
 enum step_source steps_source(void);
@@ -45,9 +55,10 @@ void steps_set_nonce(uint64_t nonce);
  * `nvtx_pattern` (fnmatch; NULL: none) must stay valid. */
 void steps_start(const struct step_rules *rules, const char *nvtx_pattern);
 
-/* Takes the next boundary, with its time in ticks, in the order of the times. False: none so far. `*missed`
- * becomes the number of boundaries lost before it. Pipeline thread. To assign a thread's calls, first take
- * the head of its ring, then all boundaries: a boundary before one of these calls is among them. */
+/* Takes the next boundary, with its time in ticks, in the order of the times. The caller frees its event.
+ * False: none so far. `*missed` becomes the number of boundaries lost before it. Pipeline thread. To assign a
+ * thread's calls, first take the head of its ring, then all boundaries: a boundary before one of these calls
+ * is among them. */
 bool steps_take(struct step_boundary *boundary, uint64_t *missed);
 
 /* Whether a step that needs capture is in progress. Async-signal-safe. */

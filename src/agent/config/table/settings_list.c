@@ -81,6 +81,10 @@ static const struct setting_word cupti_others[] = {{"auto", OTHERS_AUTO},
                                                    {NULL, 0}};
 static const struct setting_word sleep_whens[] = {
     {"auto", SLEEP_AUTO}, {"never", SLEEP_NEVER}, {"always", SLEEP_ALWAYS}, {NULL, 0}};
+static const struct setting_word request_ids[] = {
+    {"plain", REQUEST_IDS_PLAIN}, {"hash", REQUEST_IDS_HASH}, {"none", REQUEST_IDS_NONE}, {NULL, 0}};
+static const struct setting_word engine_neighbors[] = {
+    {"links", NEIGHBORS_LINKS}, {"counts", NEIGHBORS_COUNTS}, {NULL, 0}};
 static const struct setting_word steps_traced[] = {
     {"auto", STEPS_AUTO}, {"all", STEPS_ALL}, {"sampled", STEPS_SAMPLED}, {NULL, 0}};
 static const struct setting_word start_ons[] = {
@@ -394,6 +398,14 @@ const struct setting settings_table[] = {
     {OWN(steps.collectives), BOOL("true"),
      .comment =
          "in a job of several ranks that reports no steps, find them by the period of NCCL's collectives"},
+    {OWN(engine.ratio), NUMBER(0, 1, "0.015625"),
+     .comment =
+         "share of a serving engine's iterations that have a trace, the same on all ranks; also those that "
+         "begin with a sampled request"},
+    {OWN(engine.request_ids), WORD(request_ids, "plain"),
+     .comment = "IDs of an engine's requests in spans: plain, hash, or none"},
+    {OWN(engine.neighbors), WORD(engine_neighbors, "links"),
+     .comment = "other requests in an iteration: links (to their spans, with their parts), or counts alone"},
     {OWN(summary.idle_ms), UINT32(1, MS_MAX, "1000"),
      .comment = "detail summary: send the span of a request after this long without work; later work gets "
                 "another span"},

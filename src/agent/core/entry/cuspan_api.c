@@ -13,6 +13,7 @@
 #include "agent/capture/context/steps.h"
 #include "model/span.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static_assert((int)CUSPAN_INT == (int)ATTR_INT && (int)CUSPAN_BOOL == (int)ATTR_BOOL &&
@@ -213,6 +214,118 @@ static int step(int64_t number, uint32_t kind, uint32_t source)
     return is_used ? 0 : -1;
 }
 
+static_assert((int)CUSPAN_PREFILL == (int)REQUEST_PREFILL && (int)CUSPAN_DECODE == (int)REQUEST_DECODE &&
+                  (int)CUSPAN_WARM_UP == (int)ITERATION_WARM_UP && (int)CUSPAN_FAILED == (int)REQUEST_FAILED,
+              "and so are words about engines");
+static_assert(sizeof(cuspan_part) == sizeof(struct iteration_part) &&
+                  offsetof(cuspan_part, drafts) == offsetof(struct iteration_part, drafts),
+              "a part has the same layout");
+
+static struct engine_event *make_event(enum engine_event_type type, uint32_t parts)
+{
+    size_t bytes = sizeof(struct engine_event) + parts * sizeof(struct iteration_part);
+    struct engine_event *event = calloc(1, bytes);
+    if (event) {
+        event->type = type;
+        event->bytes = bytes;
+    }
+    return event;
+}
+
+static _Atomic uint64_t last_request;
+
+static uint64_t request(const cuspan_request_info *given)
+{
+    struct host_call call = host_call_begin();
+    struct engine_event *event = given ? make_event(ENGINE_REQUEST, 0) : NULL;
+    uint64_t number = 0;
+    if (event) {
+        struct engine_request *request = &event->request;
+        const cuspan_context *context = given->context;
+        number = request->number = atomic_fetch_add(&last_request, 1) + 1;
+        request->arrived_ns = given->arrived_unix_ns > 0 ? (uint64_t)given->arrived_unix_ns : 0;
+        request->prompt_tokens = given->prompt_tokens;
+        request->cached_tokens = given->cached_tokens;
+        strncpy(request->id, given->id ? given->id : "", sizeof request->id - 1);
+        if (context && !cuspan_is_zero(context->trace_id, 16) && !cuspan_is_zero(context->span_id, 8)) {
+            memcpy(request->context, context->trace_id, 16);
+            memcpy(request->context + 16, context->span_id, 8);
+            request->flags = context->flags & (TRACE_FLAG_SAMPLED | TRACE_FLAG_RANDOM);
+            if (context->tracestate && strlen(context->tracestate) < sizeof request->trace_state)
+                strcpy(request->trace_state, context->tracestate);
+        }
+        steps_note_request(event);
+    }
+    host_call_end(call);
+    return number;
+}
+
+static int request_end(uint64_t number, uint32_t reason, uint32_t tokens)
+{
+    struct host_call call = host_call_begin();
+    struct engine_event *event =
+        number && reason <= REQUEST_FAILED ? make_event(ENGINE_REQUEST_END, 0) : NULL;
+    if (event) {
+        event->end = (struct engine_request_end){.number = number, .reason = reason, .tokens = tokens};
+        steps_note_request(event);
+    }
+    host_call_end(call);
+    return event ? 0 : -1;
+}
+
+static void describe(struct iteration *iteration, const cuspan_iteration_info *given)
+{
+    *iteration = (struct iteration){.seed = given->seed,
+                                    .number = given->number,
+                                    .kind = (uint8_t)given->kind,
+                                    .is_recorded = given->recorded != 0,
+                                    .rank = given->rank,
+                                    .ranks = given->ranks,
+                                    .requests = given->count,
+                                    .part_count = given->count};
+    strncpy(iteration->engine, given->engine ? given->engine : "", sizeof iteration->engine - 1);
+}
+
+static int iteration(const cuspan_iteration_info *given)
+{
+    struct host_call call = host_call_begin();
+    bool is_valid = given && given->kind <= ITERATION_WARM_UP && (given->parts || !given->count);
+    struct engine_event *event = is_valid ? make_event(ENGINE_ITERATION, given->count) : NULL;
+    if (event) {
+        describe(&event->iteration, given);
+        if (given->count)
+            memcpy(event->parts, given->parts, given->count * sizeof *event->parts);
+        steps_begin_iteration(event);
+    }
+    host_call_end(call);
+    return event ? 0 : -1;
+}
+
+static int iteration_end(void)
+{
+    struct host_call call = host_call_begin_short();
+    steps_end_iteration();
+    host_call_end_short(call);
+    return 0;
+}
+
+static uint64_t iteration_here(const cuspan_iteration_info *given)
+{
+    struct host_call call = host_call_begin_short();
+    struct trace_context context = {.flags = TRACE_FLAG_RANDOM};
+    struct iteration iteration;
+    uint64_t token = 0;
+    if (given && given->kind <= ITERATION_WARM_UP) {
+        describe(&iteration, given);
+        memcpy(context.trace_id, iteration_identify(given->seed, given->number).trace_id, 16);
+        iteration_rank_span(given->seed, given->number, given->rank, context.span_id);
+        context.flags |= steps_samples_iteration(&iteration) ? TRACE_FLAG_SAMPLED : 0;
+        token = context_attach(&context, context.flags & TRACE_FLAG_SAMPLED);
+    }
+    host_call_end_short(call);
+    return token;
+}
+
 static const cuspan_api api = {.bytes = sizeof api,
                                .is_on = is_on,
                                .attach = attach,
@@ -229,7 +342,12 @@ static const cuspan_api api = {.bytes = sizeof api,
                                .publish = publish_contexts,
                                .loop_push = push_loop,
                                .again = again,
-                               .step = step};
+                               .step = step,
+                               .request = request,
+                               .request_end = request_end,
+                               .iteration = iteration,
+                               .iteration_end = iteration_end,
+                               .iteration_here = iteration_here};
 
 const cuspan_api *cuspan_agent_api(uint32_t version)
 {

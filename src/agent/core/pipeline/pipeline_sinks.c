@@ -14,6 +14,7 @@
 #include "model/semconv.h"
 #include "agent/correlate/thread_events.h"
 #include "agent/correlate/session_spans.h"
+#include "agent/correlate/engine_spans.h"
 #include "agent/correlate/gpu_join.h"
 #include "agent/correlate/call_spans.h"
 
@@ -53,9 +54,12 @@ static void on_range(void *context, const struct thread_info *thread, const stru
     thread_events_range(context, thread, range);
 }
 
-static void on_step(void *context, const struct step_boundary *boundary)
+static void on_step(void *context, struct step_boundary *boundary)
 {
-    session_spans_step(context, boundary);
+    if (boundary->event && boundary->event->type != ENGINE_ITERATION)
+        engine_spans_note(context, boundary->event, boundary->time);
+    else
+        session_spans_step(context, boundary);
 }
 
 static bool on_code(void *context, const struct code_record *code)

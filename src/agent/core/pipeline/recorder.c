@@ -116,7 +116,7 @@ static bool on_code(void *context, const struct code_record *code)
     return true;
 }
 
-static void on_step(void *context, const struct step_boundary *boundary)
+static void on_step(void *context, struct step_boundary *boundary)
 {
     struct recorder *recorder = context;
     check(recorder, RECORDING_WRITE(recorder->writer, STEP, .step = boundary));

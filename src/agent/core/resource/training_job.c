@@ -117,6 +117,7 @@ struct step_rules training_job_rules(const struct deployment *from, const struct
     rules.threshold = threshold_of(settings, is_limited);
     rules.is_limited = rules.threshold > 0;
     rules.spans_max = settings->steps.spans_max;
+    rules.iteration_threshold = sampler_threshold(settings->engine.ratio);
     rules.always_first = is_limited && rules.threshold < SAMPLER_NEVER;
     return rules;
 }

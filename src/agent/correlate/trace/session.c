@@ -214,6 +214,8 @@ static void add_losses(struct span *span)
 
 static void add_step(const struct step *step, struct span *span)
 {
+    if (step->is_iteration)
+        return; /* engine_spans.c adds what it knows */
     span_attr_int(span, ATTR(SEMCONV_TRAINING_STEP_NUMBER), step->at.number);
     span_attr_string(span, ATTR(SEMCONV_TRAINING_STEP_KIND), step_kind_name(step->at.kind));
     span_attr_string(span, ATTR(SEMCONV_TRAINING_STEP_SOURCE), step_source_name(step->at.source));

@@ -25,13 +25,20 @@ struct step *steps_oldest(struct steps *steps)
     return steps->count >= STEPS_KEPT ? at_index(steps, steps->count) : NULL;
 }
 
+struct step *steps_latest(struct steps *steps)
+{
+    return steps->count ? at_index(steps, steps->count - 1) : NULL;
+}
+
 /* Writes the step's tracestate: the threshold that applied, without trailing zeros, and the randomness. */
 static void write_state(struct step *step, const struct step_rules *rules)
 {
     char threshold[SAMPLER_THRESHOLD_MAX + 1];
     uint64_t value = step_is_certain(rules, step->at.number) ? 0 : rules->threshold;
     sampler_format_threshold(value, threshold);
-    if (rules->is_limited)
+    if (step->is_iteration)
+        sampler_format_threshold(step->is_recorded ? 0 : rules->iteration_threshold, threshold);
+    if (step->is_iteration ? rules->iteration_threshold > 0 : rules->is_limited)
         snprintf(step->trace_state, sizeof step->trace_state, "ot=%s;rv:%014llx", threshold,
                  (unsigned long long)step->identity.randomness);
 }
@@ -55,10 +62,25 @@ struct step *steps_first_part(struct steps *steps, struct step *step)
     return step->first_part >= first_index(steps) ? at_index(steps, step->first_part) : step;
 }
 
+/* The step of an iteration of a serving engine, which all ranks of the engine share. */
+static void make_iteration(struct step *step, const struct step_rules *rules,
+                           const struct iteration *iteration)
+{
+    step->is_iteration = true;
+    step->is_recorded = iteration->is_recorded;
+    step->is_joint = true;
+    step->identity = iteration_identify(iteration->seed, iteration->number);
+    step->is_sampled = iteration_is_sampled(rules, iteration);
+    iteration_rank_span(iteration->seed, iteration->number, iteration->rank, step->span_id);
+    uint32_t spans = iteration->ranks > 1 ? rules->spans_max / (uint32_t)iteration->ranks : rules->spans_max;
+    step_budget_init(&step->budget, rules->spans_max && !spans ? 1 : spans);
+}
+
 struct step *steps_add(struct steps *steps, const struct step_rules *rules,
                        const struct step_boundary *boundary)
 {
-    uint64_t first_part = find_first_part(steps, boundary);
+    const struct engine_event *event = boundary->event;
+    uint64_t first_part = event ? steps->count : find_first_part(steps, boundary);
     struct step *step = at_index(steps, steps->count);
     bool is_joint = step_is_joint(rules, boundary->nonce);
     struct step_share share =
@@ -71,7 +93,10 @@ struct step *steps_add(struct steps *steps, const struct step_rules *rules,
                           .is_joint = is_joint,
                           .is_full_turn = share.is_full_turn,
                           .first_part = first_part};
+    step->at.event = NULL;
     step_budget_init(&step->budget, share.spans);
+    if (event)
+        make_iteration(step, rules, &event->iteration);
     if (step->is_sampled)
         write_state(step, rules);
     return step;
@@ -91,7 +116,7 @@ struct step *steps_boundary_before(struct steps *steps, uint64_t time_ns)
 struct step *steps_at(struct steps *steps, uint64_t time_ns)
 {
     struct step *step = steps_boundary_before(steps, time_ns);
-    return step && step->at.kind != STEP_NONE ? step : NULL;
+    return step && (step->at.kind != STEP_NONE || step->is_iteration) ? step : NULL;
 }
 
 void steps_note_work(struct steps *steps, uint64_t call_ns, uint64_t end_ns)
@@ -205,7 +230,7 @@ void steps_end_round(struct steps *steps)
 static struct step *oldest_open(struct steps *steps, uint64_t end)
 {
     for (uint64_t i = first_index(steps); i < end; i++)
-        if (at_index(steps, i)->session)
+        if (at_index(steps, i)->session || at_index(steps, i)->iteration)
             return at_index(steps, i);
     return NULL;
 }

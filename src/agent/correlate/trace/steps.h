@@ -36,6 +36,8 @@ struct step *steps_add(struct steps *steps, const struct step_rules *rules,
                        const struct step_boundary *boundary);
 /* Returns the step that the next steps_add() will forget; NULL: none. */
 struct step *steps_oldest(struct steps *steps);
+/* Returns the latest step, or the time outside steps; NULL: none so far. */
+struct step *steps_latest(struct steps *steps);
 /* Returns the step at this time; NULL: the time is outside all steps. */
 struct step *steps_at(struct steps *steps, uint64_t time_ns);
 /* Notes that GPU work of a call that started at `call_ns` ended at `end_ns`. */
@@ -62,7 +64,7 @@ struct session *steps_free_session(struct steps *steps);
 /* Returns the open session of the step with this trace; NULL: none. */
 struct session *steps_session_of(struct steps *steps, const uint8_t trace_id[16]);
 /* Notes that a round is complete. Then each call of steps_next_ended() returns the oldest step with an open
- * session that ended before this round, and the caller closes that session; NULL: no more. */
+ * session or iteration that ended before this round, and the caller closes that session; NULL: no more. */
 void steps_end_round(struct steps *steps);
 struct step *steps_next_ended(struct steps *steps);
 /* Returns the oldest step with an open session, ended or not; NULL: none. */

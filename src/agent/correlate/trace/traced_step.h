@@ -2,7 +2,7 @@
 #pragma once
 
 #include "agent/correlate/trace/step_budget.h"
-#include "model/step.h"
+#include "model/iteration.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,9 +13,11 @@ struct step {
     uint64_t gpu_until_ns;   /* end of the GPU work of calls that started in it, so far; 0: none */
     struct step_identity identity;
     bool is_sampled, is_joint;
-    bool is_used;        /* it has had a session */
-    bool is_full_turn;   /* as in struct step_share */
-    uint64_t first_part; /* index of its first part: an evaluation divides a step */
+    bool is_iteration, is_recorded; /* of a serving engine; at.kind is STEP_NONE */
+    uint32_t iteration;             /* the open iteration (engine_spans.h); 0: none */
+    bool is_used;                   /* it has had a session */
+    bool is_full_turn;              /* as in struct step_share */
+    uint64_t first_part;            /* index of its first part: an evaluation divides a step */
     struct step_load load;
     struct step_budget budget; /* for the trace of all ranks; only the first part's is used */
     bool is_detailed; /* all spans go to a trace of their own, and the selected ones also to the step's */

@@ -28,7 +28,7 @@ static void see(const char *what)
     snprintf(events[event_count++], sizeof events[0], "%s", what);
 }
 
-static void on_step(void *context, const struct step_boundary *boundary)
+static void on_step(void *context, struct step_boundary *boundary)
 {
     char text[16];
     (void)context;

@@ -1,0 +1,38 @@
+/* Spans of serving engines: of each sampled request, and the root of each sampled iteration. The iteration's
+ * span of this rank is a session (session_spans.h).
+ *
+ * An iteration is open until the GPU records of its calls have arrived, also if it is not sampled: its GPU
+ * time is then divided among its requests. A request's span is sent when the request has ended and none of
+ * its iterations is open. */
+#pragma once
+
+#include "agent/correlate/totals/accounts.h"
+#include "agent/correlate/trace/steps.h"
+#include "model/iteration.h"
+#include "model/span.h"
+
+struct correlate;
+struct engine;
+
+void engine_spans_destroy(struct engine *engine);
+
+/* Notes the begin or end of a request at `time_ns`. */
+void engine_spans_note(struct correlate *correlate, const struct engine_event *event, uint64_t time_ns);
+
+/* Begins the step's iteration, and takes the event. Sets step->iteration; 0: no memory, or too many are open.
+ */
+void engine_spans_begin(struct correlate *correlate, struct step *step, struct engine_event *event);
+/* Notes when the iteration ended on the host. */
+void engine_spans_end(struct correlate *correlate, uint32_t iteration, uint64_t time_ns);
+/* Returns the account of an iteration, which this opens if needed; 0: none is free. */
+uint32_t engine_spans_account(struct correlate *correlate, uint32_t iteration);
+/* Returns the name of this rank's span, "rank 3", valid until the iteration closes. */
+const char *engine_spans_rank(struct correlate *correlate, uint32_t iteration);
+/* Closes an iteration that is not sampled as soon as its GPU records have arrived. */
+void engine_spans_leave(struct correlate *correlate, uint32_t iteration);
+/* Closes a sampled iteration: on rank 0, emits its root, the parent of the span `rank`. Adds the iteration's
+ * attributes to `rank`. `account` NULL: its GPU time is unknown. */
+void engine_spans_close(struct correlate *correlate, uint32_t iteration, const struct account *account,
+                        struct span *rank);
+/* At exit, after all iterations: emits the spans of the requests that have not ended. */
+void engine_spans_finish(struct correlate *correlate);

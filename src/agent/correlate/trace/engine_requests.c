@@ -1,0 +1,158 @@
+#include "agent/correlate/trace/engine_requests.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BUCKETS 1024
+
+struct engine_requests {
+    uint32_t buckets[BUCKETS]; /* index + 1 */
+    uint32_t free, used, traced;
+    struct request requests[ENGINE_REQUESTS_MAX];
+};
+
+enum status engine_requests_create(struct engine_requests **requests)
+{
+    *requests = calloc(1, sizeof **requests);
+    return *requests ? STATUS_OK : STATUS_NO_MEMORY;
+}
+
+void engine_requests_destroy(struct engine_requests *requests)
+{
+    for (uint32_t i = 0; requests && i < requests->used; i++)
+        free(requests->requests[i].trace);
+    free(requests);
+}
+
+static uint32_t *bucket_of(struct engine_requests *requests, uint64_t number)
+{
+    return &requests->buckets[number % BUCKETS];
+}
+
+struct request *engine_requests_add(struct engine_requests *requests, uint64_t number, const char *id)
+{
+    uint32_t index = requests->free ? requests->free - 1 : requests->used;
+    if (index == ENGINE_REQUESTS_MAX)
+        return NULL;
+    struct request *request = &requests->requests[index];
+    if (requests->free)
+        requests->free = request->next;
+    else
+        requests->used++;
+    uint32_t *bucket = bucket_of(requests, number);
+    *request = (struct request){.number = number, .next = *bucket};
+    memcpy(request->id, id, sizeof request->id);
+    *bucket = index + 1;
+    return request;
+}
+
+struct request *engine_requests_find(struct engine_requests *requests, uint64_t number)
+{
+    uint32_t at = *bucket_of(requests, number);
+    while (at && requests->requests[at - 1].number != number)
+        at = requests->requests[at - 1].next;
+    return at ? &requests->requests[at - 1] : NULL;
+}
+
+struct request_trace *engine_requests_trace(struct engine_requests *requests, struct request *request)
+{
+    if (requests->traced == ENGINE_REQUESTS_TRACED_MAX)
+        return NULL;
+    request->trace = calloc(1, sizeof *request->trace);
+    requests->traced += request->trace != NULL;
+    return request->trace;
+}
+
+void engine_requests_remove(struct engine_requests *requests, struct request *request)
+{
+    uint32_t index = (uint32_t)(request - requests->requests) + 1;
+    uint32_t *link = bucket_of(requests, request->number);
+    while (*link != index)
+        link = &requests->requests[*link - 1].next;
+    *link = request->next;
+    requests->traced -= request->trace != NULL;
+    free(request->trace);
+    request->number = 0;
+    request->trace = NULL;
+    request->next = requests->free;
+    requests->free = index;
+}
+
+struct request *engine_requests_any(struct engine_requests *requests)
+{
+    for (uint32_t i = 0; requests->traced && i < requests->used; i++)
+        if (requests->requests[i].trace)
+            return &requests->requests[i];
+    return NULL;
+}
+
+static void note_slow(struct request_trace *trace, const struct iteration_link *link)
+{
+    uint32_t at = trace->slowest_count;
+    while (at > 0 && trace->slowest[at - 1].duration_ns < link->duration_ns)
+        at--;
+    if (at == REQUEST_LINKS_SLOWEST)
+        return;
+    if (trace->slowest_count < REQUEST_LINKS_SLOWEST)
+        trace->slowest_count++;
+    memmove(&trace->slowest[at + 1], &trace->slowest[at],
+            (trace->slowest_count - 1 - at) * sizeof *trace->slowest);
+    trace->slowest[at] = *link;
+}
+
+/* Keeps every n-th of the iterations. When the array is full, n doubles and every second one goes. */
+static void note_spread(struct request_trace *trace, const struct iteration_link *link)
+{
+    if (!trace->stride)
+        trace->stride = 1;
+    if (trace->recorded % trace->stride)
+        return;
+    if (trace->spread_count == REQUEST_LINKS_SPREAD) {
+        for (uint32_t i = 0; i < REQUEST_LINKS_SPREAD / 2; i++)
+            trace->spread[i] = trace->spread[2 * i];
+        trace->spread_count = REQUEST_LINKS_SPREAD / 2;
+        trace->stride *= 2;
+        if (trace->recorded % trace->stride)
+            return;
+    }
+    trace->spread[trace->spread_count++] = *link;
+}
+
+void request_trace_note(struct request_trace *trace, const struct iteration_link *link, uint16_t phase)
+{
+    if (phase == REQUEST_PREFILL && trace->prefill_count < REQUEST_LINKS_PREFILL)
+        trace->prefill[trace->prefill_count++] = *link;
+    if (phase == REQUEST_DECODE && !trace->first_decode.duration_ns)
+        trace->first_decode = *link;
+    note_slow(trace, link);
+    note_spread(trace, link);
+    trace->last = *link;
+    trace->recorded++;
+}
+
+static int by_number(const void *left, const void *right)
+{
+    const struct iteration_link *a = left, *b = right;
+    return (a->number > b->number) - (a->number < b->number);
+}
+
+uint32_t request_trace_links(const struct request_trace *trace,
+                             struct iteration_link links[REQUEST_LINKS_MAX])
+{
+    uint32_t count = 0, kept = 0;
+    memcpy(links, trace->prefill, trace->prefill_count * sizeof *links);
+    count += trace->prefill_count;
+    memcpy(links + count, trace->slowest, trace->slowest_count * sizeof *links);
+    count += trace->slowest_count;
+    memcpy(links + count, trace->spread, trace->spread_count * sizeof *links);
+    count += trace->spread_count;
+    if (trace->first_decode.duration_ns)
+        links[count++] = trace->first_decode;
+    if (trace->recorded)
+        links[count++] = trace->last;
+    qsort(links, count, sizeof *links, by_number);
+    for (uint32_t i = 0; i < count; i++)
+        if (!i || links[i].number != links[kept - 1].number)
+            links[kept++] = links[i];
+    return kept;
+}

@@ -1,0 +1,374 @@
+/* Tests the spans of serving engines: iterations, their ranks, requests, and the links between them. */
+#include "support/correlate_harness.h"
+
+#include "agent/correlate/engine_spans.h"
+#include "agent/correlate/session_spans.h"
+#include "agent/correlate/thread_events.h"
+
+#include <stdlib.h>
+
+#define SEED 11
+
+static struct step_rules rules;
+
+static void begin_engine(uint64_t threshold)
+{
+    rules = (struct step_rules){.own = 9, .rank = -1, .world_size = -1, .iteration_threshold = threshold};
+    struct correlate_options options = usual_options();
+    options.steps = &rules;
+    begin_as(&options);
+}
+
+static void request(uint64_t number, const char *id, uint8_t trace, uint8_t flags)
+{
+    struct engine_event event = {.type = ENGINE_REQUEST, .bytes = sizeof event};
+    event.request = (struct engine_request){.number = number,
+                                            .flags = flags,
+                                            .arrived_ns = BASE_NS + 100,
+                                            .prompt_tokens = 30,
+                                            .cached_tokens = 10};
+    memset(event.request.context, trace, 24 * (trace != 0));
+    snprintf(event.request.id, sizeof event.request.id, "%s", id);
+    engine_spans_note(correlate, &event, BASE_NS + 100);
+}
+
+static void end_request_as(uint64_t number, uint64_t time, uint32_t reason, uint32_t tokens)
+{
+    struct engine_event event = {.type = ENGINE_REQUEST_END, .bytes = sizeof event};
+    event.end = (struct engine_request_end){.number = number, .reason = reason, .tokens = tokens};
+    engine_spans_note(correlate, &event, BASE_NS + time);
+}
+
+static void iteration_on(int32_t rank, int64_t number, uint64_t time, const struct iteration_part *parts,
+                         uint32_t count)
+{
+    struct engine_event *event = calloc(1, sizeof *event + count * sizeof *parts);
+    event->type = ENGINE_ITERATION;
+    event->bytes = sizeof *event + count * sizeof *parts;
+    event->iteration = (struct iteration){.seed = SEED,
+                                          .number = number,
+                                          .engine = "vllm",
+                                          .rank = rank,
+                                          .ranks = 2,
+                                          .requests = count,
+                                          .part_count = count};
+    if (count)
+        memcpy(event->parts, parts, count * sizeof *parts);
+    struct step_boundary at = {.time = BASE_NS + time, .kind = STEP_NONE, .event = event};
+    session_spans_step(correlate, &at);
+    assert_null(at.event);
+}
+
+static void iteration(int64_t number, uint64_t time, const struct iteration_part *parts, uint32_t count)
+{
+    iteration_on(0, number, time, parts, count);
+}
+
+static void end_iteration(uint64_t time)
+{
+    struct step_boundary at = {.time = BASE_NS + time, .kind = STEP_NONE, .source = STEP_BY_NONE};
+    session_spans_step(correlate, &at);
+}
+
+static struct iteration_part part(uint64_t request, uint16_t phase, uint32_t tokens)
+{
+    return (struct iteration_part){.request = request, .phase = phase, .tokens = tokens};
+}
+
+/* The prefill of two requests, then a decode of both, with a kernel each. */
+static void serve(void)
+{
+    struct iteration_part first[] = {part(2, REQUEST_PREFILL, 20), part(4, REQUEST_PREFILL, 60)};
+    struct iteration_part second[] = {part(2, REQUEST_DECODE, 1), part(4, REQUEST_DECODE, 1)};
+    request(2, "r1", 1, 1);
+    request(4, "r2", 2, 1);
+    iteration(1, 1000, first, 2);
+    launch(1, 1100);
+    end_iteration(2000);
+    iteration(2, 3000, second, 2);
+    launch(2, 3100);
+    end_iteration(4000);
+    end_request_as(2, 4100, REQUEST_FINISHED, 2);
+    kernel("prefill", 1, 1200, 2200);
+    kernel("decode", 2, 3200, 3400);
+}
+
+static const struct kept *request_span(uint8_t trace)
+{
+    for (uint32_t i = 0; i < span_count; i++)
+        if (strcmp(spans[i].name, "vllm request") == 0 && spans[i].span.trace_id[0] == trace)
+            return &spans[i];
+    fail_msg("no request of trace %d", trace);
+    return NULL;
+}
+
+static bool has_link(const struct kept *from, const struct kept *to)
+{
+    for (uint32_t i = 0; i < from->span.link_count; i++)
+        if (memcmp(from->links[i].trace_id, to->span.trace_id, 16) == 0 &&
+            memcmp(from->links[i].span_id, to->span.span_id, 8) == 0)
+            return true;
+    return false;
+}
+
+static void test_iteration_is_a_trace_with_its_rank_and_calls(void **state)
+{
+    (void)state;
+    begin_engine(0);
+    serve();
+    correlate_finish(correlate);
+    const struct kept *root = only("iteration 1");
+    struct step_identity identity = iteration_identify(SEED, 1);
+    assert_memory_equal(root->span.trace_id, identity.trace_id, 16);
+    assert_memory_equal(root->span.span_id, identity.span_id, 8);
+    expect_text(root, "engine.name", "vllm");
+    expect_text(root, "engine.iteration.kind", "forward");
+    assert_int_equal(attr_int(root, "engine.iteration.requests"), 2);
+    assert_int_equal(attr_int(root, "engine.iteration.prefill_tokens"), 80);
+    assert_int_equal(attr_int(root, "engine.iteration.decode_tokens"), 0);
+    const struct kept *rank = NULL;
+    for (uint32_t i = 0; i < span_count; i++)
+        if (strcmp(spans[i].name, "rank 0") == 0 &&
+            memcmp(spans[i].span.trace_id, identity.trace_id, 16) == 0)
+            rank = &spans[i];
+    assert_non_null(rank);
+    expect_child(rank, root);
+    assert_int_equal(rank->span.start_ns, BASE_NS + 1000);
+    assert_int_equal(rank->span.end_ns, BASE_NS + 2200); /* with its GPU work */
+    assert_int_equal(attr_int(rank, "cuda.total.kernels"), 1);
+    assert_memory_equal(only("prefill")->span.trace_id, identity.trace_id, 16);
+}
+
+static void test_request_has_its_times_tokens_and_shares(void **state)
+{
+    (void)state;
+    begin_engine(0);
+    serve();
+    correlate_finish(correlate);
+    const struct kept *first = request_span(1);
+    assert_int_equal(first->span.start_ns, BASE_NS + 1000);
+    assert_int_equal(first->span.end_ns, BASE_NS + 4100);
+    assert_int_equal(first->span.parent_span_id[0], 1);
+    expect_text(first, "gen_ai.request.id", "r1");
+    expect_text(first, "engine.request.end", "finished");
+    assert_int_equal(attr_int(first, "engine.request.queue_time"), 900);
+    assert_int_equal(attr_int(first, "engine.request.prefill_time"), 1000);
+    assert_int_equal(attr_int(first, "engine.request.decode_time"), 2100);
+    assert_int_equal(attr_int(first, "engine.request.time_per_output_token"), 2100);
+    assert_int_equal(attr_int(first, "engine.request.prefill_tokens"), 20);
+    assert_int_equal(attr_int(first, "engine.request.decode_tokens"), 1);
+    assert_int_equal(attr_int(first, "engine.request.cached_tokens"), 10);
+    assert_int_equal(attr_int(first, "engine.request.iterations"), 2);
+    assert_int_equal(attr_int(first, "engine.request.iterations_measured"), 2);
+    assert_int_equal(attr_int(first, "engine.request.iteration_time"), 2000);
+    assert_int_equal(attr_int(first, "engine.request.gpu_time"), 1200);
+    assert_int_equal(attr_int(first, "engine.request.gpu_share.prefill"), 250); /* 20 of 80 tokens */
+    assert_int_equal(attr_int(first, "engine.request.gpu_share.decode"), 100);
+    expect_text(request_span(2), "engine.request.end", "unfinished");
+    assert_int_equal(attr_int(request_span(2), "engine.request.gpu_share.prefill"), 750);
+}
+
+static void test_links_lead_both_ways(void **state)
+{
+    (void)state;
+    begin_engine(0);
+    serve();
+    correlate_finish(correlate);
+    for (uint8_t trace = 1; trace <= 2; trace++) {
+        assert_true(has_link(request_span(trace), only("iteration 1")));
+        assert_true(has_link(request_span(trace), only("iteration 2")));
+        assert_true(has_link(only("iteration 1"), request_span(trace)));
+        assert_true(has_link(only("iteration 2"), request_span(trace)));
+    }
+}
+
+static void test_iterations_that_are_not_sampled_still_count(void **state)
+{
+    (void)state;
+    begin_engine(1ull << 56);
+    serve();
+    correlate_finish(correlate);
+    assert_int_equal(span_count, 2);
+    assert_int_equal(request_span(1)->span.link_count, 0);
+    assert_int_equal(attr_int(request_span(1), "engine.request.iterations_recorded"), 0);
+    assert_int_equal(attr_int(request_span(1), "engine.request.gpu_time"), 1200);
+    assert_int_equal(attr_int(request_span(1), "engine.request.gpu_share.prefill"), 250);
+}
+
+static void test_requests_that_are_not_sampled_have_no_span_and_no_link(void **state)
+{
+    struct iteration_part parts[] = {part(2, REQUEST_PREFILL, 5), part(4, REQUEST_DECODE, 3)};
+    (void)state;
+    begin_engine(0);
+    request(2, "r1", 1, 0);
+    request(4, "r2", 2, 1);
+    iteration(7, 1000, parts, 2);
+    end_iteration(2000);
+    end_request_as(2, 2100, REQUEST_FINISHED, 1);
+    end_request_as(4, 2100, REQUEST_ABORTED, 3);
+    correlate_finish(correlate);
+    const struct kept *root = only("iteration 7");
+    assert_int_equal(root->span.link_count, 1);
+    assert_true(has_link(root, only("vllm request")));
+    expect_text(only("vllm request"), "engine.request.end", "aborted");
+    assert_int_equal(attr(root, "engine.iteration.parts")->len, 2); /* both are seen */
+}
+
+static void test_other_ranks_send_their_span_only(void **state)
+{
+    (void)state;
+    begin_engine(0);
+    iteration_on(1, 5, 1000, NULL, 0);
+    launch(1, 1100);
+    end_iteration(2000);
+    kernel("work", 1, 1200, 1300);
+    correlate_finish(correlate);
+    struct step_identity identity = iteration_identify(SEED, 5);
+    const struct kept *rank = only("rank 1");
+    assert_memory_equal(rank->span.trace_id, identity.trace_id, 16);
+    assert_memory_equal(rank->span.parent_span_id, identity.span_id, 8);
+    assert_int_equal(span_count, 3);
+}
+
+static void test_work_between_iterations_belongs_to_the_session(void **state)
+{
+    (void)state;
+    begin_engine(0);
+    iteration(1, 1000, NULL, 0);
+    end_iteration(2000);
+    launch(1, 2100);
+    correlate_finish(correlate);
+    expect_child(only("cudaLaunchKernel"), only("program"));
+}
+
+static void test_request_ends_when_its_last_gpu_work_is_known(void **state)
+{
+    struct iteration_part one = part(2, REQUEST_PREFILL, 4);
+    (void)state;
+    begin_engine(0);
+    request(2, "r1", 1, 1);
+    iteration(1, 1000, &one, 1);
+    launch(1, 1100);
+    end_iteration(1200);
+    end_request_as(2, 1300, REQUEST_FINISHED, 1);
+    for (int i = 0; i < 3; i++)
+        tick_after(20);
+    assert_int_equal(span_count, 1); /* the call */
+    kernel("late", 1, 5000, 6000);
+    tick_after(20);
+    assert_int_equal(attr_int(only("vllm request"), "engine.request.gpu_share.prefill"), 1000);
+}
+
+static void test_a_thread_can_work_for_another_iteration(void **state)
+{
+    struct iteration_part one = part(2, REQUEST_PREFILL, 4);
+    (void)state;
+    begin_engine(0);
+    request(2, "r1", 1, 1);
+    iteration(1, 1000, &one, 1);
+    struct context_record attached = {.time_ns = BASE_NS + 1050, .flags = 1};
+    struct step_identity identity = iteration_identify(SEED, 1);
+    memcpy(attached.trace_id, identity.trace_id, 16);
+    iteration_rank_span(SEED, 1, 0, attached.span_id);
+    thread_events_context(correlate, &thread, &attached);
+    end_iteration(1100);
+    iteration(2, 1200, NULL, 0);
+    launch(1, 1300);
+    kernel("copy", 1, 1400, 1500);
+    correlate_finish(correlate);
+    assert_memory_equal(only("cudaLaunchKernel")->span.trace_id, identity.trace_id, 16);
+    assert_int_equal(attr_int(request_span(1), "engine.request.gpu_time"), 100);
+}
+
+static void test_ids_and_neighbors_follow_the_settings(void **state)
+{
+    struct iteration_part one = part(2, REQUEST_PREFILL, 4);
+    (void)state;
+    settings.engine.request_ids = REQUEST_IDS_HASH;
+    settings.engine.neighbors = NEIGHBORS_COUNTS;
+    begin_engine(0);
+    request(2, "ann@example", 1, 1);
+    iteration(1, 1000, &one, 1);
+    end_iteration(1100);
+    correlate_finish(correlate);
+    assert_int_equal(attr(request_span(1), "gen_ai.request.id")->len, 16);
+    assert_null(attr(only("iteration 1"), "engine.iteration.parts"));
+    assert_int_equal(only("iteration 1")->span.link_count, 0);
+    assert_int_equal(attr_int(only("iteration 1"), "engine.iteration.requests"), 1);
+}
+
+static void test_ids_are_sanitized(void **state)
+{
+    (void)state;
+    begin_engine(0);
+    request(2, "a\x1b[31m\xff b", 1, 1);
+    end_request_as(2, 2000, REQUEST_ABORTED, 0);
+    const struct kept *span = only("engine request");
+    expect_text(span, "gen_ai.request.id", "a?[31m??b");
+    assert_null(attr(span, "engine.request.queue_time"));
+}
+
+static void test_requests_without_a_context_have_a_trace(void **state)
+{
+    (void)state;
+    begin_engine(0);
+    request(2, "r1", 0, 0);
+    request(4, "r2", 0, 0);
+    end_request_as(2, 2000, REQUEST_FINISHED, 1);
+    end_request_as(4, 2000, REQUEST_FAILED, 0);
+    static const uint8_t none[8];
+    assert_int_equal(span_count, 2);
+    assert_memory_equal(spans[0].span.parent_span_id, none, 8);
+    assert_memory_not_equal(spans[0].span.trace_id, spans[1].span.trace_id, 16);
+    assert_int_equal(spans[1].span.status, SPAN_STATUS_ERROR);
+}
+
+static void test_preemptions_and_drafts_are_counted(void **state)
+{
+    struct iteration_part parts[] = {{.request = 2, .phase = REQUEST_PREFILL, .tokens = 9, .is_resumed = 1},
+                                     {.request = 4, .phase = REQUEST_DECODE, .tokens = 4, .drafts = 3}};
+    (void)state;
+    begin_engine(0);
+    request(2, "r1", 1, 1);
+    request(4, "r2", 2, 1);
+    iteration(1, 1000, parts, 2);
+    end_iteration(2000);
+    correlate_finish(correlate);
+    assert_int_equal(attr_int(request_span(1), "engine.request.preemptions"), 1);
+    assert_int_equal(attr_int(request_span(2), "engine.request.drafts"), 3);
+}
+
+static void test_iterations_do_not_cut_the_session_or_a_step(void **state)
+{
+    (void)state;
+    begin_engine(0);
+    launch(1, 500);
+    for (int64_t number = 1; number < 20; number++) {
+        iteration(number, 1000 * (uint64_t)number, NULL, 0);
+        end_iteration(1000 * (uint64_t)number + 500);
+    }
+    launch(2, 30000);
+    correlate_finish(correlate);
+    only("program"); /* one session */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_iteration_is_a_trace_with_its_rank_and_calls),
+        TEST(test_request_has_its_times_tokens_and_shares),
+        TEST(test_links_lead_both_ways),
+        TEST(test_iterations_that_are_not_sampled_still_count),
+        TEST(test_requests_that_are_not_sampled_have_no_span_and_no_link),
+        TEST(test_other_ranks_send_their_span_only),
+        TEST(test_work_between_iterations_belongs_to_the_session),
+        TEST(test_request_ends_when_its_last_gpu_work_is_known),
+        TEST(test_a_thread_can_work_for_another_iteration),
+        TEST(test_ids_and_neighbors_follow_the_settings),
+        TEST(test_ids_are_sanitized),
+        TEST(test_requests_without_a_context_have_a_trace),
+        TEST(test_preemptions_and_drafts_are_counted),
+        TEST(test_iterations_do_not_cut_the_session_or_a_step),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
