@@ -97,7 +97,7 @@ typedef struct cuspan_iteration_info {
     uint32_t recorded;  /* 1: has spans, whatever engine.ratio says; the same on all ranks */
     int32_t rank;       /* of the engine, from 0 */
     int32_t ranks;
-    const cuspan_part *parts; /* on rank 0; other ranks may have none */
+    const cuspan_part *parts; /* on rank 0, at most 4096; other ranks may have none */
     uint32_t count;
 } cuspan_iteration_info;
 

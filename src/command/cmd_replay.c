@@ -241,6 +241,7 @@ static void take_job(const struct replay *replay)
     if (!take_recorded(replay, RECORDING_INFO_STEPS_TRACED, RECORDING_INFO_STEPS_TRACED))
         return; /* an older recording, without any of these */
     take_recorded(replay, RECORDING_INFO_STEPS_RATIO, RECORDING_INFO_STEPS_RATIO);
+    take_recorded(replay, RECORDING_INFO_ENGINE_RATIO, RECORDING_INFO_ENGINE_RATIO);
     take_recorded(replay, RECORDING_INFO_JOB, "steps.job_id");
     forget_launcher();
     take_host(replay);

@@ -16,8 +16,9 @@ enum request_phase { REQUEST_PREFILL, REQUEST_DECODE };
 #define REQUEST_PHASES 2
 enum request_end { REQUEST_FINISHED, REQUEST_ABORTED, REQUEST_FAILED };
 
-#define ENGINE_NAME_BYTES 32
-#define REQUEST_ID_BYTES  64
+#define ENGINE_NAME_BYTES   32
+#define REQUEST_ID_BYTES    64
+#define ITERATION_PARTS_MAX 4096
 
 /* One request's part of an iteration; the layout of cuspan_part. */
 struct iteration_part {

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "model/record.h"
-#include "model/step.h"
+#include "model/iteration.h"
 
 #include <stdint.h>
 
@@ -24,7 +24,8 @@ enum recording_event_type {
     RECORDING_ANNOTATION = 16,   /* an annotation by the program: a context, range, mark or name */
     RECORDING_GPU_COUNTERS = 17, /* hardware counters of one launch */
     RECORDING_STEP = 18,         /* a boundary between training steps */
-    RECORDING_CODE = 19          /* the code that makes the next call */
+    RECORDING_CODE = 19,         /* the code that makes the next call */
+    RECORDING_ENGINE = 20        /* an iteration or a request of a serving engine: a STEP with an event */
 };
 
 /* Keys of INFO events that cuspan writes and reads. */
@@ -49,6 +50,7 @@ enum recording_event_type {
 /* The settings of this name, which decide which steps have a trace. */
 #define RECORDING_INFO_STEPS_TRACED "steps.traced"
 #define RECORDING_INFO_STEPS_RATIO  "steps.ratio"
+#define RECORDING_INFO_ENGINE_RATIO "engine.ratio"
 
 #define RECORDING_INFO_LAUNCH_STACKS "capture.launch_stacks" /* the setting, if it is on */
 
@@ -67,7 +69,7 @@ struct recording_event {
     const struct gpu_counters_record *gpu_counters;
     const struct code_record *code;
     uint32_t correlation_id;          /* CODE: of the call */
-    const struct step_boundary *step; /* time in ns since 1970; 0: before capture started */
+    const struct step_boundary *step; /* STEP, ENGINE: time in ns since 1970; 0: before capture started */
 };
 
 struct recording_writer;

@@ -386,8 +386,98 @@ static bool exchange_step(struct recording_events *events, struct recording_even
         step->number = (int64_t)format_unzigzag(count);
         step->kind = (uint8_t)kind;
         step->source = (uint8_t)source;
+        step->event = NULL;
     }
     return kind <= STEP_NONE && source < STEP_BY_NONE;
+}
+
+static void exchange_iteration(struct recording_events *events, struct engine_event *engine)
+{
+    struct iteration *iteration = &engine->iteration;
+    number(events, &iteration->seed);
+    NUMBER(events, iteration->number);
+    block(events, iteration->engine, sizeof iteration->engine);
+    NUMBER(events, iteration->kind);
+    NUMBER(events, iteration->is_recorded);
+    NUMBER(events, iteration->rank);
+    NUMBER(events, iteration->ranks);
+    NUMBER(events, iteration->requests);
+    NUMBER(events, iteration->part_count);
+    events->is_bad |= iteration->part_count > ITERATION_PARTS_MAX;
+    for (uint32_t i = 0; i < iteration->part_count && !events->is_bad; i++) {
+        struct iteration_part *part = &engine->parts[i];
+        number(events, &part->request);
+        NUMBER(events, part->phase);
+        NUMBER(events, part->is_resumed);
+        NUMBER(events, part->tokens);
+        NUMBER(events, part->computed);
+        NUMBER(events, part->drafts);
+    }
+    iteration->engine[sizeof iteration->engine - 1] = '\0';
+    events->is_bad |= iteration->kind > ITERATION_WARM_UP;
+}
+
+static void exchange_request(struct recording_events *events, struct engine_request *request)
+{
+    uint64_t state = strlen(request->trace_state);
+    number(events, &request->number);
+    block(events, request->context, sizeof request->context);
+    NUMBER(events, request->flags);
+    number(events, &request->arrived_ns);
+    NUMBER(events, request->prompt_tokens);
+    NUMBER(events, request->cached_tokens);
+    block(events, request->id, sizeof request->id);
+    number(events, &state);
+    events->is_bad |= state >= sizeof request->trace_state;
+    if (!events->is_bad)
+        block(events, request->trace_state, state);
+    request->id[sizeof request->id - 1] = '\0';
+}
+
+/* Returns an event of zeros with room for all parts, which the next one replaces; NULL: no memory. */
+static struct engine_event *room_for_engine(struct recording_events *events)
+{
+    if (!events->engine)
+        events->engine = malloc(sizeof *events->engine + ITERATION_PARTS_MAX * sizeof *events->engine->parts);
+    if (events->engine)
+        memset(events->engine, 0, sizeof *events->engine);
+    else
+        events->unallocated = "an iteration";
+    return events->engine;
+}
+
+/* All numbers in full, as above. False: a type of a later version. */
+static bool exchange_engine(struct recording_events *events, struct recording_event *event)
+{
+    struct step_boundary *step = record_of(events, event->step);
+    struct engine_event *engine = events->is_reading ? room_for_engine(events) : step->event;
+    if (!engine)
+        return false;
+    uint64_t type = engine->type;
+    event->step = step;
+    if (events->is_reading)
+        *step = (struct step_boundary){.kind = STEP_NONE, .event = engine};
+    number(events, &step->time);
+    number(events, &type);
+    if (type == ENGINE_ITERATION)
+        exchange_iteration(events, engine);
+    else if (type == ENGINE_REQUEST)
+        exchange_request(events, &engine->request);
+    else if (type == ENGINE_REQUEST_END) {
+        number(events, &engine->end.number);
+        NUMBER(events, engine->end.reason);
+        NUMBER(events, engine->end.tokens);
+        events->is_bad |= engine->end.reason > REQUEST_FAILED;
+    } else {
+        return false;
+    }
+    if (events->is_reading) {
+        engine->type = (enum engine_event_type)type;
+        engine->bytes = sizeof *engine;
+        if (type == ENGINE_ITERATION && !events->is_bad)
+            engine->bytes += engine->iteration.part_count * sizeof *engine->parts;
+    }
+    return true;
 }
 
 /* --- activity records --- */
@@ -652,6 +742,9 @@ bool recording_events_can_store(const struct recording_events *events, const str
         return event->gpu_counters->count <= GPU_COUNTERS_MAX;
     case RECORDING_CODE:
         return code_is_valid(event->code);
+    case RECORDING_ENGINE:
+        return event->step->event->type != ENGINE_ITERATION ||
+               event->step->event->iteration.part_count <= ITERATION_PARTS_MAX;
     case RECORDING_ACTIVITY:
         return activity->kind < ACTIVITY_KINDS_MAX &&
                activity_bytes_max(&events->state.schemas[activity->kind], activity) <= room;
@@ -700,6 +793,8 @@ bool recording_events_exchange(struct recording_events *events, struct recording
         return true;
     case RECORDING_STEP:
         return exchange_step(events, event);
+    case RECORDING_ENGINE:
+        return exchange_engine(events, event);
     case FORMAT_SCHEMA:
         exchange_schema(events, event);
         return false;
@@ -722,5 +817,6 @@ void recording_events_deinit(struct recording_events *events)
         for (size_t i = 0; i < FORMAT_CBIDS_MAX; i++)
             free(state->calls[domain][i]);
     }
+    free(events->engine);
     recording_strings_deinit(&events->strings);
 }

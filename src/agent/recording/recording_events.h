@@ -63,6 +63,8 @@ struct recording_events {
         struct activity_record activity;
     } record;
     uint8_t arrays[ACTIVITY_FIELDS_MAX][UINT8_MAX + 1];
+    struct engine_event
+        *engine; /* the one that was read last, with room for the most parts; NULL: none so far */
 };
 
 /* Reads or writes what precedes a payload: the event's type and the payload's size. */

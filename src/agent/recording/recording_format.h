@@ -30,8 +30,8 @@
 #define FORMAT_MAGIC_BYTES 8
 #define FORMAT_MAJOR       1
 #define FORMAT_MINOR                                                                                         \
-    4 /* 1: resources may be graph nodes; 2: hardware counters; 3: steps; 4: code of calls and graph nodes   \
-       */
+    5 /* 1: resources may be graph nodes; 2: hardware counters; 3: steps; 4: code of calls and graph nodes;  \
+       * 5: serving engines */
 #define FORMAT_MARK_BLOCK 0x4b4c4243u /* "CBLK" */
 #define FORMAT_MARK_END   0x444e4543u /* "CEND" */
 #define FORMAT_SCHEMA     8           /* event type */

@@ -1,11 +1,18 @@
 #include "base/accounting/balance.h"
 
-/* cuspan adds sessions, summaries, collectives and root spans itself, so they count on both sides. */
-static const enum counter sources[] = {COUNTER_calls_captured,  COUNTER_activities_captured,
-                                       COUNTER_ranges_captured, COUNTER_marks_captured,
-                                       COUNTER_sessions,        COUNTER_summaries,
-                                       COUNTER_collectives,     COUNTER_roots,
-                                       COUNTER_step_copies,     COUNTER_COUNT};
+/* cuspan adds sessions, summaries, collectives, root spans and requests of engines itself, so they count on
+ * both sides. */
+static const enum counter sources[] = {COUNTER_calls_captured,
+                                       COUNTER_activities_captured,
+                                       COUNTER_ranges_captured,
+                                       COUNTER_marks_captured,
+                                       COUNTER_sessions,
+                                       COUNTER_summaries,
+                                       COUNTER_collectives,
+                                       COUNTER_roots,
+                                       COUNTER_engine_request_spans,
+                                       COUNTER_step_copies,
+                                       COUNTER_COUNT};
 
 /* Losses of spans in outputs. */
 static const enum counter losses_of_outputs[] = {

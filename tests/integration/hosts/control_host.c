@@ -6,7 +6,11 @@
  * all), on (is it tracing?), play (the recorded calls), play-waiting (for the agent, too), nap (100 ms),
  * line (waits for one on standard input), attach=TRACEPARENT, detach, step=NUMBER, step-end, child (runs the
  * following steps in a forked child), leak (leaks a block of memory), descriptors (closes all from 3 on, and
- * opens its own listening socket at each of their numbers). Each step prints "STEP: ANSWER". */
+ * opens its own listening socket at each of their numbers). Each step prints "STEP: ANSWER".
+ *
+ * A serving engine: request=ID[,TRACEPARENT], iteration=NUMBER (with a part of each request: at first a
+ * prefill of 20 tokens, then a decode), rank=NUMBER (of later iterations), here=NUMBER (attaches that
+ * iteration to the thread), iteration-end, request-end=ID. */
 #include "cuspan/cuspan.h"
 #include "forked_child.h"
 #include "agent/recording/replay_seam.h"
@@ -102,6 +106,85 @@ static int take_descriptors(void)
     return 0;
 }
 
+#define REQUESTS_MAX 64
+
+static struct {
+    char id[32];
+    cuspan_part part;
+} requests[REQUESTS_MAX];
+static int32_t engine_rank;
+
+static int begin_request(const char *words)
+{
+    cuspan_context context;
+    const char *comma = strchr(words, ',');
+    for (size_t i = 0; i < REQUESTS_MAX; i++) {
+        if (requests[i].part.request)
+            continue;
+        snprintf(requests[i].id, sizeof requests[i].id, "%.*s", (int)strcspn(words, ","), words);
+        cuspan_request_info info = {.context =
+                                        comma && cuspan_parse(comma + 1, NULL, &context) ? &context : NULL,
+                                    .id = requests[i].id,
+                                    .prompt_tokens = 20};
+        requests[i].part =
+            (cuspan_part){.request = cuspan_request(&info), .phase = CUSPAN_PREFILL, .tokens = 20};
+        return requests[i].part.request ? 0 : -1;
+    }
+    return -1;
+}
+
+static int end_request(const char *id)
+{
+    for (size_t i = 0; i < REQUESTS_MAX; i++) {
+        if (!requests[i].part.request || strcmp(requests[i].id, id) != 0)
+            continue;
+        int answer = cuspan_request_end(requests[i].part.request, CUSPAN_FINISHED,
+                                        requests[i].part.computed ? requests[i].part.computed - 19 : 0);
+        requests[i].part.request = 0;
+        return answer;
+    }
+    return -1;
+}
+
+static int iteration(int64_t number, bool here)
+{
+    cuspan_part parts[REQUESTS_MAX];
+    cuspan_iteration_info info = {
+        .engine = "test", .seed = 7, .number = number, .rank = engine_rank, .ranks = 2, .parts = parts};
+    if (here)
+        return (token = cuspan_iteration_here(&info)) ? 0 : -1;
+    for (size_t i = 0; i < REQUESTS_MAX; i++) {
+        cuspan_part *part = &requests[i].part;
+        if (!part->request)
+            continue;
+        parts[info.count++] = *part;
+        part->computed += part->tokens;
+        part->phase = CUSPAN_DECODE;
+        part->tokens = 1;
+    }
+    return cuspan_iteration(&info);
+}
+
+static int serve(const char *name)
+{
+    if (strncmp(name, "request=", 8) == 0)
+        return begin_request(name + 8);
+    if (strncmp(name, "request-end=", 12) == 0)
+        return end_request(name + 12);
+    if (strncmp(name, "iteration=", 10) == 0)
+        return iteration(atoll(name + 10), false);
+    if (strncmp(name, "here=", 5) == 0)
+        return iteration(atoll(name + 5), true);
+    if (strcmp(name, "iteration-end") == 0)
+        return cuspan_iteration_end();
+    if (strncmp(name, "rank=", 5) == 0) {
+        engine_rank = atoi(name + 5);
+        return 0;
+    }
+    fprintf(stderr, "no step %s\n", name);
+    exit(2);
+}
+
 static int step(const char *name, const char *agent)
 {
     if (strcmp(name, "inject") == 0)
@@ -138,8 +221,7 @@ static int step(const char *name, const char *agent)
         return leak();
     if (strcmp(name, "descriptors") == 0)
         return take_descriptors();
-    fprintf(stderr, "no step %s\n", name);
-    exit(2);
+    return serve(name);
 }
 
 int main(int argc, char **argv)

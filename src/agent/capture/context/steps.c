@@ -174,7 +174,8 @@ void steps_end_iteration(void)
     int64_t number = atomic_load_explicit(&number_now, memory_order_relaxed);
     struct iteration next = {.seed = atomic_load_explicit(&iteration_seed, memory_order_relaxed),
                              .number = atomic_load_explicit(&iteration_number, memory_order_relaxed) + 1};
-    publish(number, (enum step_kind)kind, (enum step_source)source, NULL);
+    publish(number, (enum step_kind)kind,
+            source == STEP_BY_NONE ? STEP_BY_COLLECTIVES : (enum step_source)source, NULL);
     if (rules && steps_are_held() && !iteration_is_sampled(rules, &next) &&
         !(kind != STEP_NONE && step_is_watched(rules, number, (uint8_t)kind)))
         hold(false);

@@ -282,7 +282,8 @@ static void describe(struct iteration *iteration, const cuspan_iteration_info *g
                                     .rank = given->rank,
                                     .ranks = given->ranks,
                                     .requests = given->count,
-                                    .part_count = given->count};
+                                    .part_count = given->count < ITERATION_PARTS_MAX ? given->count
+                                                                                     : ITERATION_PARTS_MAX};
     strncpy(iteration->engine, given->engine ? given->engine : "", sizeof iteration->engine - 1);
 }
 
@@ -290,11 +291,16 @@ static int iteration(const cuspan_iteration_info *given)
 {
     struct host_call call = host_call_begin();
     bool is_valid = given && given->kind <= ITERATION_WARM_UP && (given->parts || !given->count);
-    struct engine_event *event = is_valid ? make_event(ENGINE_ITERATION, given->count) : NULL;
+    struct iteration described;
+    struct engine_event *event = NULL;
+    if (is_valid) {
+        describe(&described, given);
+        event = make_event(ENGINE_ITERATION, described.part_count);
+    }
     if (event) {
-        describe(&event->iteration, given);
-        if (given->count)
-            memcpy(event->parts, given->parts, given->count * sizeof *event->parts);
+        event->iteration = described;
+        if (described.part_count)
+            memcpy(event->parts, given->parts, described.part_count * sizeof *event->parts);
         steps_begin_iteration(event);
     }
     host_call_end(call);

@@ -119,7 +119,8 @@ static bool on_code(void *context, const struct code_record *code)
 static void on_step(void *context, struct step_boundary *boundary)
 {
     struct recorder *recorder = context;
-    check(recorder, RECORDING_WRITE(recorder->writer, STEP, .step = boundary));
+    check(recorder, boundary->event ? RECORDING_WRITE(recorder->writer, ENGINE, .step = boundary)
+                                    : RECORDING_WRITE(recorder->writer, STEP, .step = boundary));
 }
 
 static void on_activity(void *context, const struct activity_record *activity)
@@ -195,6 +196,15 @@ void recorder_describe(struct recorder *recorder, const struct capture_info *inf
         write_info(recorder, RECORDING_INFO_HOST_ARCH, system.machine);
 }
 
+static void write_ratio(struct recorder *recorder, const char *key, double ratio)
+{
+    char number[32];
+    snprintf(number, sizeof number, "%.17g", ratio);
+    for (char *c = number; *c; c++) /* the host's locale may have a comma */
+        *c = *c == ',' ? '.' : *c;
+    write_info(recorder, key, number);
+}
+
 void recorder_describe_job(struct recorder *recorder, const struct resource *resource, const char *job,
                            const struct settings *settings)
 {
@@ -214,10 +224,8 @@ void recorder_describe_job(struct recorder *recorder, const struct resource *res
     if (*job)
         write_info(recorder, RECORDING_INFO_JOB, job);
     write_info(recorder, RECORDING_INFO_STEPS_TRACED, traced[settings->steps.traced]);
-    snprintf(number, sizeof number, "%.17g", settings->steps.ratio);
-    for (char *c = number; *c; c++) /* the host's locale may have a comma */
-        *c = *c == ',' ? '.' : *c;
-    write_info(recorder, RECORDING_INFO_STEPS_RATIO, number);
+    write_ratio(recorder, RECORDING_INFO_STEPS_RATIO, settings->steps.ratio);
+    write_ratio(recorder, RECORDING_INFO_ENGINE_RATIO, settings->engine.ratio);
 }
 
 void recorder_links(struct recorder *recorder, const struct device_links *links)

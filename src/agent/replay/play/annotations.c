@@ -2,6 +2,7 @@
 
 #include "cuspan/cuspan.h"
 #include "agent/abi/nvtx_abi.h"
+#include "model/iteration.h"
 #include "model/renamed.h"
 #include "model/span.h"
 
@@ -10,8 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define AGENT      "libcuspan.so"
-#define RANGES_MAX 65536 /* open at the same time; further ones are never ended */
+#define AGENT        "libcuspan.so"
+#define REQUESTS_MAX 16384
+#define RANGES_MAX   65536 /* open at the same time; further ones are never ended */
 
 /* Maps recorded range IDs to those of this run. Few are open at once; the latest is last. */
 static struct {
@@ -43,6 +45,23 @@ static uint64_t take_range(uint64_t recorded)
     }
     pthread_mutex_unlock(&lock);
     return played;
+}
+
+/* The same for requests of serving engines, of which the latest are kept. One thread plays them. */
+static struct {
+    uint64_t recorded, played;
+} requests[REQUESTS_MAX];
+
+static void note_request(uint64_t recorded, uint64_t played)
+{
+    requests[recorded % REQUESTS_MAX].recorded = recorded;
+    requests[recorded % REQUESTS_MAX].played = played;
+}
+
+static uint64_t find_request(uint64_t recorded)
+{
+    return requests[recorded % REQUESTS_MAX].recorded == recorded ? requests[recorded % REQUESTS_MAX].played
+                                                                  : 0;
 }
 
 static void play_context(const struct context_record *record)
@@ -176,9 +195,54 @@ void annotations_play(const struct record_head *annotation)
         play_range((const struct range_record *)annotation);
 }
 
+static uint64_t play_request(const cuspan_api *agent, const struct engine_request *request)
+{
+    cuspan_context context = {.flags = request->flags, .tracestate = request->trace_state};
+    cuspan_request_info info = {.context = &context,
+                                .id = request->id,
+                                .arrived_unix_ns = (int64_t)request->arrived_ns,
+                                .prompt_tokens = request->prompt_tokens,
+                                .cached_tokens = request->cached_tokens};
+    memcpy(context.trace_id, request->context, 16);
+    memcpy(context.span_id, request->context + 16, 8);
+    return agent->request(&info);
+}
+
+static void play_iteration(const cuspan_api *agent, const struct engine_event *event)
+{
+    static cuspan_part parts[ITERATION_PARTS_MAX];
+    const struct iteration *iteration = &event->iteration;
+    cuspan_iteration_info info = {.engine = iteration->engine,
+                                  .seed = iteration->seed,
+                                  .number = iteration->number,
+                                  .kind = iteration->kind,
+                                  .recorded = iteration->is_recorded,
+                                  .rank = iteration->rank,
+                                  .ranks = iteration->ranks,
+                                  .parts = parts,
+                                  .count = iteration->part_count};
+    for (uint32_t i = 0; i < info.count; i++) {
+        memcpy(&parts[i], &event->parts[i], sizeof *parts);
+        parts[i].request = find_request(event->parts[i].request);
+    }
+    (void)agent->iteration(&info);
+}
+
+static void play_engine(const cuspan_api *agent, const struct engine_event *event)
+{
+    if (event->type == ENGINE_REQUEST)
+        note_request(event->request.number, play_request(agent, &event->request));
+    else if (event->type == ENGINE_REQUEST_END)
+        (void)agent->request_end(find_request(event->end.number), event->end.reason, event->end.tokens);
+    else
+        play_iteration(agent, event);
+}
+
 void annotations_step(const struct step_boundary *step)
 {
     const cuspan_api *agent = cuspan_agent();
-    if (agent && CUSPAN_OFFERS(agent, step))
+    if (agent && step->event && CUSPAN_OFFERS(agent, iteration_here))
+        play_engine(agent, step->event);
+    else if (agent && !step->event && CUSPAN_OFFERS(agent, step))
         (void)agent->step(step->number, step->kind, step->source);
 }

@@ -239,8 +239,12 @@ static bool add_step(struct timeline *timeline, const struct step_boundary *step
 {
     if (!grow((void **)&timeline->steps, timeline->step_count, sizeof *timeline->steps))
         return false;
+    struct engine_event *event = step->event ? copy_of(step->event, step->event->bytes) : NULL;
+    if (step->event && !event)
+        return false;
     struct step_boundary *added = &timeline->steps[timeline->step_count++];
     *added = *step;
+    added->event = event;
     if (timeline->step_count > 1 && added->time < added[-1].time)
         added->time = added[-1].time; /* the clock was set back */
     return true;
@@ -284,6 +288,7 @@ static bool add_event(struct timeline *timeline, const struct recording_event *e
     case RECORDING_CODE:
         return add_code(timeline, event->correlation_id, event->code);
     case RECORDING_STEP:
+    case RECORDING_ENGINE:
         return add_step(timeline, event->step);
     default:
         return true;
@@ -655,6 +660,8 @@ void timeline_deinit(struct timeline *timeline)
         free(timeline->infos[i].value);
     }
     free(timeline->infos);
+    for (size_t i = 0; i < timeline->step_count; i++)
+        free(timeline->steps[i].event);
     free(timeline->steps);
     free(timeline->counts.entries);
     free(timeline->codes.entries);

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Iterations and requests of a serving engine: a program calls cuspan_iteration() around the recorded calls.
+
+    engines_test.py --build DIRECTORY [--sanitizers LIST] [GROUP[.test]...]
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path[:0] = [str(ROOT / "tests/support")]
+
+import agent_case  # noqa: E402
+from agent_case import Case, path_of, raw_spans_in  # noqa: E402
+
+IN_ONE = 32  # calls and GPU work of one play of the recording
+
+
+def traceparent(number, flags="01"):
+    return f"00-{number:032x}-{number:016x}-{flags}"
+
+
+class Engines(Case):
+    def play(self, *words, settings=None, lines=0):
+        self.runs += 1
+        self.target, report = self.directory / f"{self.runs}.jsonl", self.directory / f"engines-{self.runs}"
+        double = agent_case.BUILD / "libcuspan-replay.so"
+        outputs = {} if (settings or {}).get("record_file") else {"output_file": self.target}
+        chosen = {"cupti.library": double, **outputs, "accounts_file": report, "exit_deadline_ms": 60000,
+                  "engine.ratio": 1, **(settings or {})}
+        result = self.start(
+            [agent_case.BUILD / "control_host", double, path_of("vector_add"), agent_case.BUILD / "libcuspan.so", "inject", *words],
+            {"CUSPAN_SET": ";".join(f"{key}={value}" for key, value in chosen.items())})
+        self.assertEqual((result.status, result.err.count("\n")), (0, lines), result.err)
+        result.text = self.target.read_text() if outputs else ""
+        for path in self.directory.glob(f"engines-{self.runs}.*"):
+            result.report = json.loads(path.read_text())
+        return result
+
+    def named(self, result, name):
+        return [span for span in result.spans if span.name == name]
+
+    def links(self):
+        """{ID of a span: IDs that it links to}."""
+        return {(raw["traceId"], raw["spanId"]): [(link["traceId"], link["spanId"]) for link in raw.get("links", [])]
+                for raw in raw_spans_in(self.target.read_text())}
+
+    SERVED = ("request=r1," + traceparent(1), "request=r2," + traceparent(2), "iteration=1", "play", "iteration-end", "iteration=2", "play",
+              "request-end=r1", "iteration=3", "play", "iteration-end", "request-end=r2")
+
+    def test_iterations_and_requests_link_to_each_other(self):
+        result = self.play(*self.SERVED)
+        first, second = self.named(result, "test request")
+        self.assertEqual((first.trace_id, first.parent_id), (f"{1:032x}", f"{1:016x}"))
+        self.assertEqual([first.attributes["engine.request.iterations"], second.attributes["engine.request.iterations"]], [2, 3])
+        self.assertEqual([first.attributes["engine.request.generated_tokens"], second.attributes["engine.request.generated_tokens"]], [2, 3])
+        links = self.links()
+        roots = {}
+        for number, members in ((1, {"r1", "r2"}), (2, {"r1", "r2"}), (3, {"r2"})):
+            roots[number], = self.named(result, f"iteration {number}")
+            root = roots[number]
+            self.assertEqual({part.split()[0] for part in root.attributes["engine.iteration.parts"]}, members)
+            self.assertEqual(sum(span.trace_id == root.trace_id for span in result.spans), IN_ONE + 2)
+            expected = [span for span in (first, second) if span.attributes["gen_ai.request.id"] in members]
+            self.assertEqual(sorted(links[root.trace_id, root.span_id]), sorted((span.trace_id, span.span_id) for span in expected))
+        self.assertEqual(roots[1].attributes["engine.iteration.prefill_tokens"], 40)
+        self.assertEqual(roots[3].attributes["engine.iteration.decode_tokens"], 1)
+        for request, numbers in ((first, (1, 2)), (second, (1, 2, 3))):
+            process = [(span.trace_id, span.span_id) for span in (roots[number] for number in numbers)]
+            self.assertEqual(sorted(links[request.trace_id, request.span_id]), sorted(process))
+
+    def test_shares_add_up_to_the_time_of_the_iterations(self):
+        result = self.play(*self.SERVED)
+        shares = sum(span.attributes[f"engine.request.gpu_share.{phase}"] for span in self.named(result, "test request")
+                     for phase in ("prefill", "decode"))
+        busy = sum(span.attributes["cuda.total.gpu_time"] for span in self.named(result, "rank 0"))
+        self.assertGreater(busy, 0)
+        self.assertLessEqual(abs(shares - busy), 4)
+
+    def test_a_share_of_iterations_is_recorded_and_all_are_measured(self):
+        words = ["request=r1," + traceparent(1)]
+        for number in range(1, 33):
+            words += [f"iteration={number}", "play", "iteration-end"]
+        result = self.play(*words, "request-end=r1", settings={"engine.ratio": 0.25})
+        request, = self.named(result, "test request")
+        self.assertEqual(request.attributes["engine.request.iterations"], 32)
+        self.assertEqual(request.attributes["engine.request.iterations_measured"], 32)
+        self.assertEqual(request.attributes["engine.request.iterations_recorded"], 8)
+        roots = {span.trace_id for span in result.spans if span.name.startswith("iteration ")}
+        self.assertEqual(len(roots), 8)
+        self.assertEqual({trace for trace, _ in self.links()[request.trace_id, request.span_id]}, roots)
+
+    def test_another_rank_has_the_same_traces(self):
+        first = {span.name: span for span in self.play("iteration=1", "play", "iteration-end").spans}
+        second = self.play("rank=1", "iteration=1", "play", "iteration-end")
+        rank, = self.named(second, "rank 1")
+        self.assertEqual((rank.trace_id, rank.parent_id), (first["iteration 1"].trace_id, first["iteration 1"].span_id))
+        self.assertFalse(self.named(second, "iteration 1"))
+        self.assertNotEqual(rank.span_id, first["rank 0"].span_id)
+
+    def test_work_outside_iterations_belongs_to_the_session(self):
+        result = self.play("play", "iteration=1", "iteration-end", "play")
+        root, = self.named(result, "iteration 1")
+        self.assertEqual(sum(span.trace_id == root.trace_id for span in result.spans), 2)
+
+    def test_a_recording_has_them(self):
+        path = self.directory / "engine.cuspanrec"
+        self.play(*self.SERVED, settings={"record_file": path})
+        replayed = self.directory / "replayed.jsonl"
+        subprocess.run([agent_case.BUILD / "cuspan", "replay", "--quiet", "--file", replayed, path], check=True)
+        spans = agent_case.spans_in(replayed.read_text())
+        requests = [span for span in spans if span.name == "test request"]
+        self.assertEqual([span.attributes["engine.request.iterations"] for span in requests], [2, 3])
+        self.assertEqual({span.name for span in spans if span.name.startswith("iteration ")}, {f"iteration {n}" for n in (1, 2, 3)})
+        root = next(span for span in spans if span.name == "iteration 3")
+        self.assertEqual(sum(span.trace_id == root.trace_id for span in spans), IN_ONE + 2)
+
+
+if __name__ == "__main__":
+    agent_case.main()
