@@ -16,9 +16,10 @@ enum request_phase { REQUEST_PREFILL, REQUEST_DECODE };
 #define REQUEST_PHASES 2
 enum request_end { REQUEST_FINISHED, REQUEST_ABORTED, REQUEST_FAILED };
 
-#define ENGINE_NAME_BYTES   32
-#define REQUEST_ID_BYTES    64
-#define ITERATION_PARTS_MAX 4096
+#define REQUEST_MAY_BE_SAMPLED 1u /* bit of its number: capture is awake while the request is in progress */
+#define ENGINE_NAME_BYTES      32
+#define REQUEST_ID_BYTES       64
+#define ITERATION_PARTS_MAX    4096
 
 /* One request's part of an iteration; the layout of cuspan_part. */
 struct iteration_part {
@@ -43,7 +44,7 @@ struct iteration {
 };
 
 struct engine_request {
-    uint64_t number; /* not 0 */
+    uint64_t number; /* not 0; odd: it may be sampled (REQUEST_MAY_BE_SAMPLED) */
     uint8_t context[24];
     uint8_t flags;
     uint64_t arrived_ns; /* since 1970; 0: unknown */

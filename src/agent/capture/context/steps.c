@@ -37,6 +37,7 @@ static atomic_bool is_held;
 static _Atomic size_t event_bytes;
 static _Atomic(uint64_t) iteration_seed; /* of the latest iteration */
 static _Atomic int64_t iteration_number;
+static _Atomic uint32_t requests_held; /* in progress, for which capture is awake */
 
 _Atomic(const char *) steps_nvtx_pattern;
 
@@ -181,9 +182,24 @@ void steps_end_iteration(void)
         hold(false);
 }
 
+/* Capture is awake from before a request that may be sampled until after it, so that the GPU time of all of
+ * its iterations is known. */
 void steps_note_request(struct engine_event *event)
 {
+    bool is_end = event->type == ENGINE_REQUEST_END;
+    bool holds = (is_end ? event->end.number : event->request.number) & REQUEST_MAY_BE_SAMPLED;
+    if (!is_end && holds) {
+        atomic_fetch_add(&requests_held, 1);
+        active_contexts_attached();
+    } else if (!is_end) {
+        active_contexts_attached_unsampled();
+    }
     publish(0, STEP_NONE, STEP_BY_API, event);
+    uint32_t held = is_end && holds ? atomic_load(&requests_held) : 0;
+    while (held && !atomic_compare_exchange_weak(&requests_held, &held, held - 1)) {
+    }
+    if (held) /* not if the program ends a request twice */
+        active_contexts_detached();
 }
 
 enum step_source steps_source(void)

@@ -234,6 +234,16 @@ static struct engine_event *make_event(enum engine_event_type type, uint32_t par
 
 static _Atomic uint64_t last_request;
 
+/* Without a context, the request begins a trace. */
+static bool may_sample_request(const struct engine_request *request)
+{
+    struct trace_context context = {.flags = request->flags};
+    memcpy(context.trace_id, request->context, 16);
+    memcpy(context.span_id, request->context + 16, 8);
+    strcpy(context.trace_state, request->trace_state);
+    return cuspan_is_zero(request->context, sizeof request->context) || agent_may_sample(&context);
+}
+
 static uint64_t request(const cuspan_request_info *given)
 {
     struct host_call call = host_call_begin();
@@ -242,7 +252,7 @@ static uint64_t request(const cuspan_request_info *given)
     if (event) {
         struct engine_request *request = &event->request;
         const cuspan_context *context = given->context;
-        number = request->number = atomic_fetch_add(&last_request, 1) + 1;
+        number = 2 * (atomic_fetch_add(&last_request, 1) + 1);
         request->arrived_ns = given->arrived_unix_ns > 0 ? (uint64_t)given->arrived_unix_ns : 0;
         request->prompt_tokens = given->prompt_tokens;
         request->cached_tokens = given->cached_tokens;
@@ -254,6 +264,8 @@ static uint64_t request(const cuspan_request_info *given)
             if (context->tracestate && strlen(context->tracestate) < sizeof request->trace_state)
                 strcpy(request->trace_state, context->tracestate);
         }
+        number |= may_sample_request(request);
+        request->number = number;
         steps_note_request(event);
     }
     host_call_end(call);

@@ -10,6 +10,7 @@
 #include "support/apart.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 
 #define THREADS    4
 #define PER_THREAD 20000
@@ -277,6 +278,145 @@ static void test_the_count_survives_races(void)
     assert_int_equal(active_contexts_count(), 1);
 }
 
+static struct engine_event *iteration(int64_t number, uint32_t parts)
+{
+    size_t bytes = sizeof(struct engine_event) + parts * sizeof(struct iteration_part);
+    struct engine_event *event = calloc(1, bytes);
+    event->type = ENGINE_ITERATION;
+    event->bytes = bytes;
+    event->iteration = (struct iteration){.seed = 5, .number = number, .part_count = parts};
+    return event;
+}
+
+/* Of each 8 iterations, one is sampled. */
+static const struct step_rules of_engine = {.iteration_threshold = (1ull << 56) - (1ull << 53)};
+
+static void test_an_iteration_divides_a_step(void)
+{
+    steps_begin(7, STEP_TRAIN, STEP_BY_OPTIMIZER);
+    steps_begin_iteration(iteration(3, 2));
+    steps_end_iteration();
+    take();
+    struct step_boundary inner = take(), after = take();
+    assert_int_equal(inner.kind, STEP_NONE);
+    assert_int_equal(inner.event->iteration.number, 3);
+    assert_int_equal(inner.event->iteration.part_count, 2);
+    free(inner.event);
+    assert_null(after.event);
+    assert_int_equal(after.number, 7);
+    assert_int_equal(after.kind, STEP_TRAIN);
+    assert_int_equal(after.source, STEP_BY_OPTIMIZER);
+}
+
+static void test_after_an_iteration_without_a_step_there_is_none(void)
+{
+    steps_begin_iteration(iteration(3, 0));
+    steps_end_iteration();
+    free(take().event);
+    struct step_boundary after = take();
+    assert_int_equal(after.kind, STEP_NONE);
+    assert_true(after.source < STEP_BY_NONE);                     /* recordings have it */
+    assert_true(steps_begin(1, STEP_TRAIN, STEP_BY_COLLECTIVES)); /* iterations are no source of steps */
+}
+
+static int64_t sampled_iteration(void)
+{
+    struct iteration at = {.seed = 5, .number = 100};
+    while (!iteration_is_sampled(&of_engine, &at))
+        at.number++;
+    return at.number;
+}
+
+static void test_capture_is_on_before_a_sampled_iteration(void)
+{
+    int64_t number = sampled_iteration();
+    steps_start(&of_engine, NULL);
+    steps_begin_iteration(iteration(number - 3, 0));
+    steps_end_iteration();
+    assert_int_equal(active_contexts_count(), 0);
+    assert_true(active_contexts_has_unsampled());
+    steps_begin_iteration(iteration(number - 1, 0));
+    assert_int_equal(active_contexts_count(), 1);
+    steps_end_iteration();
+    assert_int_equal(active_contexts_count(), 1); /* the next one needs it */
+    steps_begin_iteration(iteration(number, 0));
+    assert_int_equal(active_contexts_count(), 1);
+    steps_end_iteration();
+    assert_int_equal(active_contexts_count(), 0);
+    struct engine_event *wanted = iteration(number + 2, 0);
+    wanted->iteration.is_recorded = true;
+    steps_begin_iteration(wanted);
+    assert_int_equal(active_contexts_count(), 1);
+    struct step_boundary boundary;
+    for (uint64_t missed; steps_take(&boundary, &missed);)
+        free(boundary.event);
+}
+
+static void request(uint64_t number, enum engine_event_type type)
+{
+    struct engine_event *event = calloc(1, sizeof *event);
+    *event = (struct engine_event){.type = type, .bytes = sizeof *event};
+    if (type == ENGINE_REQUEST)
+        event->request.number = number;
+    else
+        event->end.number = number;
+    steps_note_request(event);
+    free(take().event);
+}
+
+static void test_capture_is_on_while_a_sampled_request_is_in_progress(void)
+{
+    request(2, ENGINE_REQUEST);
+    assert_int_equal(active_contexts_count(), 0);
+    assert_true(active_contexts_has_unsampled());
+    request(5, ENGINE_REQUEST);
+    request(7, ENGINE_REQUEST);
+    assert_int_equal(active_contexts_count(), 2);
+    request(5, ENGINE_REQUEST_END);
+    request(2, ENGINE_REQUEST_END);
+    assert_int_equal(active_contexts_count(), 1);
+    request(7, ENGINE_REQUEST_END);
+    request(7, ENGINE_REQUEST_END); /* once more */
+    assert_int_equal(active_contexts_count(), 0);
+}
+
+/* The memory of events that wait is bounded. */
+static void test_too_many_parts_are_lost_and_counted(void)
+{
+    struct step_boundary boundary;
+    uint64_t missed, kept = 0, taken = 0;
+    for (int64_t i = 0; i < 20; i++)
+        steps_begin_iteration(iteration(i, ITERATION_PARTS_MAX));
+    for (; steps_take(&boundary, &missed); taken++) {
+        kept += boundary.event != NULL;
+        free(boundary.event);
+    }
+    assert_int_equal(taken, 20); /* those without an event begin nothing */
+    assert_in_range(kept, 5, 15);
+    assert_int_equal(counter_get(COUNTER_engine_events_lost), 20 - kept);
+    steps_begin_iteration(iteration(20, ITERATION_PARTS_MAX));
+    boundary = take();
+    assert_non_null(boundary.event); /* there is room again */
+    free(boundary.event);
+}
+
+/* Events of slots that were overwritten are freed, and their room is there again. */
+static void test_missed_events_are_freed(void)
+{
+    struct step_boundary boundary;
+    uint64_t missed, all_missed = 0, taken = 0;
+    for (int64_t i = 0; i < 5000; i++)
+        steps_begin_iteration(iteration(i, 0));
+    while (steps_take(&boundary, &missed)) {
+        all_missed += missed;
+        taken++;
+        assert_non_null(boundary.event);
+        free(boundary.event);
+    }
+    assert_int_equal(taken + all_missed, 5000);
+    assert_int_equal(counter_get(COUNTER_engine_events_lost), 0);
+}
+
 int main(void)
 {
     struct CMUnitTest tests[] = {APART(test_boundaries_arrive_in_order),
@@ -292,6 +432,12 @@ int main(void)
                                  APART(test_the_communicator_of_all_ranks_is_the_nonce),
                                  APART(test_missed_boundaries_are_counted),
                                  APART(test_several_threads),
-                                 APART(test_the_count_survives_races)};
+                                 APART(test_the_count_survives_races),
+                                 APART(test_an_iteration_divides_a_step),
+                                 APART(test_after_an_iteration_without_a_step_there_is_none),
+                                 APART(test_capture_is_on_before_a_sampled_iteration),
+                                 APART(test_capture_is_on_while_a_sampled_request_is_in_progress),
+                                 APART(test_too_many_parts_are_lost_and_counted),
+                                 APART(test_missed_events_are_freed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

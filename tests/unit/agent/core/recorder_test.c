@@ -151,8 +151,9 @@ static void test_the_job_and_its_steps_are_kept(void **state)
     sink.on_step(sink.context, &(struct step_boundary){.time = 5, .number = 41});
     close_and_free(recorder);
     read_job(text);
-    assert_string_equal(text, "host.name=node-1;cuda.process.rank=3;cuda.process.world_size=8;"
-                              "job=TORCHELASTIC_RUN_ID=a;steps.traced=sampled;steps.ratio=0.015625;step 41;");
+    assert_string_equal(
+        text, "host.name=node-1;cuda.process.rank=3;cuda.process.world_size=8;"
+              "job=TORCHELASTIC_RUN_ID=a;steps.traced=sampled;steps.ratio=0.015625;engine.ratio=0;step 41;");
     resource_deinit(&resource);
 }
 
@@ -166,7 +167,7 @@ static void test_a_process_without_a_job(void **state)
     recorder_describe_job(recorder, &resource, "", &settings);
     close_and_free(recorder);
     read_job(text);
-    assert_string_equal(text, "steps.traced=all;steps.ratio=1;");
+    assert_string_equal(text, "steps.traced=all;steps.ratio=1;engine.ratio=0;");
 }
 
 static void test_a_second_process_gets_a_file_of_its_own(void **state)

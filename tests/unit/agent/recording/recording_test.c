@@ -581,6 +581,147 @@ static void test_steps_come_back(void **unused)
     assert_ended(recording);
 }
 
+static struct engine_event *engine_event(enum engine_event_type type, uint32_t parts)
+{
+    struct engine_event *event = calloc(1, sizeof *event + parts * sizeof *event->parts);
+    event->type = type;
+    event->bytes = sizeof *event + parts * sizeof *event->parts;
+    return event;
+}
+
+static void write_engine(struct recording_writer *writer, struct engine_event *event, enum status expected)
+{
+    struct step_boundary at = {.time = 1700000000000000000, .kind = STEP_NONE, .event = event};
+    assert_int_equal(RECORDING_WRITE(writer, ENGINE, .step = &at), expected);
+}
+
+static void test_events_of_engines_come_back(void **unused)
+{
+    struct engine_event *events[] = {engine_event(ENGINE_ITERATION, 2), engine_event(ENGINE_REQUEST, 0),
+                                     engine_event(ENGINE_REQUEST_END, 0)};
+    events[0]->iteration = (struct iteration){.seed = UINT64_MAX,
+                                              .number = INT64_MIN,
+                                              .engine = "vllm",
+                                              .kind = ITERATION_DUMMY,
+                                              .is_recorded = true,
+                                              .rank = -1,
+                                              .ranks = 8,
+                                              .requests = 300,
+                                              .part_count = 2};
+    events[0]->parts[1] = (struct iteration_part){.request = 7,
+                                                  .phase = REQUEST_DECODE,
+                                                  .is_resumed = 1,
+                                                  .tokens = 5,
+                                                  .computed = UINT32_MAX,
+                                                  .drafts = 4};
+    events[1]->request = (struct engine_request){.number = 7,
+                                                 .context = {1, 2, 3},
+                                                 .flags = 1,
+                                                 .arrived_ns = 9,
+                                                 .prompt_tokens = 10,
+                                                 .cached_tokens = 3,
+                                                 .id = "r7",
+                                                 .trace_state = "ot=th:8"};
+    events[2]->end = (struct engine_request_end){.number = 7, .reason = REQUEST_ABORTED, .tokens = 11};
+    struct recording_writer *writer = create();
+    for (size_t i = 0; i < 3; i++)
+        write_engine(writer, events[i], STATUS_OK);
+    close_writer(writer);
+    struct recording *recording = open_file();
+    struct recording_event event;
+    for (size_t i = 0; i < 3; i++) {
+        next(recording, &event, RECORDING_ENGINE);
+        assert_int_equal(event.step->time, 1700000000000000000);
+        assert_int_equal(event.step->event->bytes, events[i]->bytes);
+        assert_memory_equal(event.step->event, events[i], events[i]->bytes);
+        free(events[i]);
+    }
+    assert_ended(recording);
+}
+
+static void test_broken_events_of_engines(void **unused)
+{
+    static const uint8_t many_parts[] = {1,   ENGINE_ITERATION,
+                                         1,   1,
+                                         'v', 0,
+                                         0,   0,
+                                         0,   0,
+                                         0,   0,
+                                         0,   0,
+                                         0,   0,
+                                         0,   0,
+                                         0,   0,
+                                         0,   0,
+                                         0,   0,
+                                         0,   0,
+                                         0,   0,
+                                         0,   0,
+                                         0,   0,
+                                         0,   0,
+                                         0,   0,
+                                         0,   0,
+                                         0,   1,
+                                         1,   0x81,
+                                         0x40};
+    static const uint8_t bad_kind[] = {1,   ENGINE_ITERATION,
+                                       1,   1,
+                                       'v', 0,
+                                       0,   0,
+                                       0,   0,
+                                       0,   0,
+                                       0,   0,
+                                       0,   0,
+                                       0,   0,
+                                       0,   0,
+                                       0,   0,
+                                       0,   0,
+                                       0,   0,
+                                       0,   0,
+                                       0,   0,
+                                       0,   0,
+                                       0,   0,
+                                       0,   0,
+                                       9,   0,
+                                       0,   1,
+                                       1,   0};
+    static const uint8_t bad_reason[] = {1, ENGINE_REQUEST_END, 7, 9, 0}, cut[] = {1, ENGINE_REQUEST_END, 7};
+    static const uint8_t later[] = {1, 99, 7};
+    const struct {
+        const uint8_t *bytes;
+        size_t count;
+    } payloads[] = {{many_parts, sizeof many_parts},
+                    {bad_kind, sizeof bad_kind},
+                    {bad_reason, sizeof bad_reason},
+                    {cut, sizeof cut}};
+    struct recording_event event;
+    struct error err;
+    for (size_t i = 0; i < sizeof payloads / sizeof *payloads; i++) {
+        struct recording_writer *writer = create();
+        assert_int_equal(recording_write_raw(writer, RECORDING_ENGINE, later, sizeof later), STATUS_OK);
+        assert_int_equal(recording_write_raw(writer, RECORDING_ENGINE, payloads[i].bytes, payloads[i].count),
+                         STATUS_OK);
+        close_writer(writer);
+        struct recording *recording = open_file();
+        assert_int_equal(recording_next(recording, &event, &err),
+                         STATUS_CORRUPT); /* the later one was skipped */
+        recording_close(recording);
+        unlink(path);
+    }
+}
+
+static void test_an_iteration_with_too_many_parts_is_refused(void **unused)
+{
+    struct engine_event *event = engine_event(ENGINE_ITERATION, ITERATION_PARTS_MAX + 1);
+    event->iteration.part_count = ITERATION_PARTS_MAX + 1;
+    struct recording_writer *writer = create();
+    write_engine(writer, event, STATUS_INVALID);
+    event->iteration.part_count--;
+    write_engine(writer, event, STATUS_OK);
+    close_writer(writer);
+    free(event);
+    unlink(path);
+}
+
 /* A later version may have more kinds and sources of steps. */
 static void test_unknown_steps_are_skipped(void **unused)
 {
@@ -608,7 +749,7 @@ static void test_unknown_events_are_skipped(void **unused)
 {
     static const uint8_t payload[300] = {1, 2, 3};
     struct recording_writer *writer = create();
-    for (unsigned type = RECORDING_CODE + 1; type < 1000; type += 7)
+    for (unsigned type = RECORDING_ENGINE + 1; type < 1000; type += 7)
         assert_int_equal(recording_write_raw(writer, type, payload, type % sizeof payload), STATUS_OK);
     assert_int_equal(RECORDING_WRITE(writer, INFO, .name = "after", .text = "them"), STATUS_OK);
     assert_int_equal(recording_write_raw(writer, 1 << 30, payload, 0), STATUS_OK);
@@ -848,7 +989,7 @@ static void test_another_major_version_names_both(void **unused)
     uint8_t *content = small_recording(&bytes);
     content[8] = 3;
     assert_int_equal(read_through(content, bytes, &err), STATUS_UNSUPPORTED);
-    assert_non_null(strstr(err.text, "3.4"));
+    assert_non_null(strstr(err.text, "3.5"));
     assert_non_null(strstr(err.text, "1.x"));
     free(content);
 }
@@ -923,6 +1064,9 @@ int main(void)
         cmocka_unit_test(test_unreasonable_counts_are_damage),
         cmocka_unit_test(test_wrong_code_is_damage),
         cmocka_unit_test(test_steps_come_back),
+        cmocka_unit_test(test_events_of_engines_come_back),
+        cmocka_unit_test(test_broken_events_of_engines),
+        cmocka_unit_test(test_an_iteration_with_too_many_parts_is_refused),
         cmocka_unit_test(test_unknown_steps_are_skipped),
         cmocka_unit_test(test_unknown_events_are_skipped),
         cmocka_unit_test(test_later_fields_at_the_end_of_an_event_are_skipped),
