@@ -8,6 +8,7 @@ from __future__ import annotations
 from cuspan import _agent, _guard, _hooks  # noqa: F401 (_hooks registers itself with _agent)
 from cuspan._attach import attach, current_traceparent
 from cuspan._control import flush, start, stop
+from cuspan._iterations import iteration, request
 from cuspan._job_steps import step
 from cuspan._native import library
 from cuspan._processes import carried, child, environment, finish
@@ -24,10 +25,12 @@ __all__ = [
     "finish",
     "flush",
     "is_on",
+    "iteration",
     "library",
     "loop",
     "mark",
     "range",
+    "request",
     "span",
     "start",
     "step",

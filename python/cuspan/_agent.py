@@ -27,6 +27,11 @@ _FLUSH = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint32)
 _LOOP = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_char_p, _attributes, ctypes.c_uint32)
 _AGAIN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_uint64)
 _STEP = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_int64, ctypes.c_uint32, ctypes.c_uint32)
+_REQUEST = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)
+_REQUEST_END = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.c_uint32, ctypes.c_uint32)
+_ITERATION = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+_ITERATION_END = ctypes.PYFUNCTYPE(ctypes.c_int)
+_ITERATION_HERE = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)
 _AGENT_API = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_uint32)
 
 
@@ -51,10 +56,43 @@ class _Table(ctypes.Structure):
         ("loop_push", _LOOP),
         ("again", _AGAIN),
         ("step", _STEP),
+        ("request", _REQUEST),
+        ("request_end", _REQUEST_END),
+        ("iteration", _ITERATION),
+        ("iteration_end", _ITERATION_END),
+        ("iteration_here", _ITERATION_HERE),
     ]
 
     def has(self, member: Any) -> bool:
         return bool(member.offset + member.size <= self.bytes)
+
+
+class RequestInfo(ctypes.Structure):
+    """cuspan_request_info."""
+
+    _fields_ = [
+        ("context", ctypes.c_char_p),  # a cuspan_context
+        ("id", ctypes.c_char_p),
+        ("arrived_unix_ns", ctypes.c_int64),
+        ("prompt_tokens", ctypes.c_uint32),
+        ("cached_tokens", ctypes.c_uint32),
+    ]
+
+
+class IterationInfo(ctypes.Structure):
+    """cuspan_iteration_info."""
+
+    _fields_ = [
+        ("engine", ctypes.c_char_p),
+        ("seed", ctypes.c_uint64),
+        ("number", ctypes.c_int64),
+        ("kind", ctypes.c_uint32),
+        ("recorded", ctypes.c_uint32),
+        ("rank", ctypes.c_int32),
+        ("ranks", ctypes.c_int32),
+        ("parts", ctypes.c_void_p),
+        ("count", ctypes.c_uint32),
+    ]
 
 
 class Agent:
@@ -78,6 +116,13 @@ class Agent:
         self.loop_push = table.loop_push if has_loops else table.range_push
         self.again = table.again if has_loops else lambda _: 0
         self.step = table.step if table.has(_Table.step) else None  # nor steps
+        self.has_iterations = table.has(_Table.iteration_here)  # nor iterations, and then they lack these functions
+        if self.has_iterations:
+            self.request = table.request
+            self.request_end = table.request_end
+            self.iteration = table.iteration
+            self.iteration_end = table.iteration_end
+            self.iteration_here = table.iteration_here
 
 
 def _load(name: str, mode: int) -> ctypes.CDLL | None:

@@ -80,11 +80,16 @@ class attach(Decorates):
 def current() -> TraceContext | None:
     agent = _agent.look()
     if agent is None:
-        explicit = _link.current_explicit()
-        counts = explicit is not None and explicit.base is _link.CURRENT.get(None)
-        return explicit.trace_context() if explicit is not None and counts else _current_span()
+        return of_program()
     native = ctypes.create_string_buffer(NATIVE_BYTES)
     return from_native(native.raw) if agent.current(native) else None
+
+
+def of_program() -> TraceContext | None:
+    """The attached context, or else OpenTelemetry's current span."""
+    explicit = _link.current_explicit()
+    counts = explicit is not None and explicit.base is _link.CURRENT.get(None)
+    return explicit.trace_context() if explicit is not None and counts else _current_span()
 
 
 @_guard.guarded()

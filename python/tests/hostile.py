@@ -113,6 +113,13 @@ def end(value):
     opened.end(value, **{"key": value})
 
 
+def run_request(value):
+    made = cuspan.request(value, value, value, traceparent=value, tracestate=value)
+    enter_and_leave(cuspan.iteration(value, value, [(made, value, value, value), value], seed=value))
+    enter_and_leave(cuspan.iteration("x", 1, value, kind=value, rank=value, ranks=value, recorded=value))
+    made.end(value, value)
+
+
 # Each public function, called with one value in each place that it has.
 CALLS = {
     "range": lambda value: enter_and_leave(cuspan.range(value, value, key=value)),
@@ -131,6 +138,9 @@ CALLS = {
     "environment of a context": lambda value: cuspan.attach(GIVEN, value)(cuspan.environment)({"TRACEPARENT": value}),
     "child": lambda value: cuspan.child(value),
     "carried": lambda value: cuspan.carried(value),
+    "request": run_request,
+    "wrong request": lambda value: cuspan.request(1, 2, 3, 4, 5).end(value),
+    "wrong iteration": lambda value: enter_and_leave(cuspan.iteration(wrong=value)),
     "step": lambda value: cuspan.step(value),
     "flush": lambda value: cuspan.flush(value),
     "decorating": lambda value: cuspan.range("x")(value),

@@ -170,10 +170,78 @@ static int step(int64_t number, uint32_t kind, uint32_t source)
     return 0;
 }
 
+static uint64_t request(const cuspan_request_info *given)
+{
+    uint64_t id = __atomic_fetch_add(&ids, 1, __ATOMIC_RELAXED);
+    char said[512], traceparent[56] = "-";
+    if (given->context)
+        cuspan_format(given->context, traceparent);
+    snprintf(said, sizeof said, "%s %s %s prompt %u cached %u%s", given->id, traceparent,
+             given->context && given->context->tracestate ? given->context->tracestate : "-", given->prompt_tokens,
+             given->cached_tokens, given->arrived_unix_ns > 0 ? " arrived" : "");
+    note("request", id, said, NULL, 0);
+    return id;
+}
+
+static int request_end(uint64_t id, uint32_t reason, uint32_t tokens)
+{
+    char said[64];
+    snprintf(said, sizeof said, "reason %u tokens %u", reason, tokens);
+    note("request_end", id, said, NULL, 0);
+    return 0;
+}
+
+static int iteration(const cuspan_iteration_info *given)
+{
+    char said[900];
+    size_t at = (size_t)snprintf(said, sizeof said, "%s seed %llu kind %u recorded %u rank %d of %d", given->engine,
+                                 (unsigned long long)given->seed, given->kind, given->recorded, given->rank,
+                                 given->ranks);
+    for (uint32_t i = 0; i < given->count && at < sizeof said; i++) {
+        const cuspan_part *part = &given->parts[i];
+        at += (size_t)snprintf(said + at, sizeof said - at, "; %llu phase %u resumed %u tokens %u computed %u drafts %u",
+                               (unsigned long long)part->request, part->phase, part->resumed, part->tokens,
+                               part->computed, part->drafts);
+    }
+    note("iteration", (uint64_t)given->number, said, NULL, 0);
+    return 0;
+}
+
+static int iteration_end(void)
+{
+    note("iteration_end", 0, "", NULL, 0);
+    return 0;
+}
+
+static uint64_t iteration_here(const cuspan_iteration_info *given)
+{
+    const cuspan_context context = {.trace_id = {1}, .span_id = {(uint8_t)given->number}, .flags = 1};
+    return attach(&context);
+}
+
 const cuspan_api *cuspan_agent_api(uint32_t version)
 {
-    static const cuspan_api api = {sizeof api, is_on, attach, detach, current, range_push, span_start, end,
-                                   mark,       start, stop,   flush,  finish,  NULL,       loop_push,  again, step};
+    static const cuspan_api api = {.bytes = sizeof api,
+                                   .is_on = is_on,
+                                   .attach = attach,
+                                   .detach = detach,
+                                   .current = current,
+                                   .range_push = range_push,
+                                   .span_start = span_start,
+                                   .end = end,
+                                   .mark = mark,
+                                   .start = start,
+                                   .stop = stop,
+                                   .flush = flush,
+                                   .finish = finish,
+                                   .loop_push = loop_push,
+                                   .again = again,
+                                   .step = step,
+                                   .request = request,
+                                   .request_end = request_end,
+                                   .iteration = iteration,
+                                   .iteration_end = iteration_end,
+                                   .iteration_here = iteration_here};
     return version == 1 ? &api : NULL;
 }
 
@@ -209,6 +277,16 @@ int stub_depth(void)
 uint64_t stub_calls(void)
 {
     return __atomic_load_n(&calls, __ATOMIC_RELAXED);
+}
+
+size_t stub_bytes_of_request(void)
+{
+    return sizeof(cuspan_request_info);
+}
+
+size_t stub_bytes_of_iteration(void)
+{
+    return sizeof(cuspan_iteration_info);
 }
 
 const char *stub_text(void)

@@ -1,0 +1,310 @@
+"""Iterations of serving engines and their requests, for the program's own engine and for the adapters (_engine_*.py).
+
+The scheduler of an engine decides what an iteration computes, often in another process than those with the GPUs. It
+makes a stamp of each iteration, which travels to them with the scheduler's own message, and they report what the stamp
+says. A stamp consists of numbers and texts only: a receiver without this package can unpickle it."""
+
+from __future__ import annotations
+
+import os
+import time
+from array import array
+from collections.abc import Hashable, Iterable
+from typing import Any, Optional
+
+from cuspan import _agent, _attach, _guard
+from cuspan._ctypes import ctypes
+from cuspan._text import utf8
+from cuspan._trace_context import TraceContext, parse, to_native
+
+FORWARD, DUMMY, TRANSFER, WARM_UP = range(4)
+NO_ITERATION = -1  # a stamp that brings only requests
+FINISHED, ABORTED, FAILED = range(3)
+_KINDS = {"forward": FORWARD, "dummy": DUMMY, "transfer": TRANSFER, "warm-up": WARM_UP}
+_REASONS = {"finished": FINISHED, "aborted": ABORTED, "failed": FAILED}
+
+RECORDED_PER_SECOND = 4  # iterations recorded because they begin a request; engine.ratio adds others
+_WORDS = 3  # of 64 bits, in cuspan_part
+_DECODE, _RESUMED, _TOKENS, _DRAFTS = 1, 1 << 16, 1 << 32, 1 << 32
+_DUMMIES = 0x64756D6D79  # makes the seed of an engine's dummy iterations, which have numbers of their own
+
+# Seed, number, kind, recorded, parts, new requests, ended requests.
+Stamp = tuple[int, int, int, int, bytes, tuple[Any, ...], tuple[Any, ...]]
+Headers = Optional[tuple[str, str]]  # traceparent and tracestate
+Part = tuple["Member", int, int, int, bool]  # a request, tokens, tokens computed before, drafts, resumed
+
+
+def new_seed() -> int:
+    return int.from_bytes(os.urandom(8), "little") | 1
+
+
+class Member:
+    """A request that the scheduler knows."""
+
+    __slots__ = ("is_preempted", "number", "prefill")
+
+    def __init__(self, number: int, prefill: int) -> None:
+        self.number = number
+        self.prefill = (
+            prefill  # tokens up to which it prefills: the prompt, and what a preemption makes it compute again
+        )
+        self.is_preempted = False
+
+
+class _Budget:
+    """At most so many in a second."""
+
+    def __init__(self, per_second: int) -> None:
+        self._per_second = per_second
+        self._left = float(per_second)
+        self._at = time.monotonic()
+
+    def take(self) -> bool:
+        now = time.monotonic()
+        self._left = min(self._per_second, self._left + (now - self._at) * self._per_second)
+        self._at = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+
+class Schedule:
+    """An engine's requests and iterations, in the process of its scheduler. For one thread."""
+
+    def __init__(self, seed: int | None = None, recorded_per_second: int = RECORDED_PER_SECOND) -> None:
+        self.seed = new_seed() if seed is None else seed
+        self.number = 0
+        self.members: dict[Hashable, Member] = {}  # by the engine's ID
+        self._count = 0
+        self._new: list[tuple[Any, ...]] = []
+        self._ended: list[tuple[int, int, int]] = []
+        self._begins_sampled = False
+        self._budget = _Budget(recorded_per_second)
+
+    def admit(
+        self,
+        key: Hashable,
+        name: str,
+        prompt_tokens: int,
+        cached_tokens: int = 0,
+        headers: Headers = None,
+        arrived_ns: int = 0,
+    ) -> Member:
+        """Before the first part of a request."""
+        self._count += 1
+        made = self.members[key] = Member(self._count, prompt_tokens)
+        self._new.append((made.number, name, headers, arrived_ns, prompt_tokens, cached_tokens))
+        context = parse(*headers) if headers else None
+        self._begins_sampled |= context is not None and context.flags & 1 == 1
+        return made
+
+    def end(self, key: Hashable, reason: int = FINISHED, tokens: int = 0) -> None:
+        member = self.members.pop(key, None)
+        if member is not None:
+            self._ended.append((member.number, reason, tokens))
+
+    def stamp(self, parts: Iterable[Part] = (), kind: int = FORWARD, number: int | None = None) -> Stamp:
+        """The next iteration. The requests reported since the last one travel with it."""
+        words: list[int] = []
+        for member, tokens, computed, drafts, resumed in parts:
+            phase = _DECODE if computed >= member.prefill else 0
+            words += (member.number, phase + resumed * _RESUMED + tokens * _TOKENS, computed + drafts * _DRAFTS)
+        if kind != NO_ITERATION:
+            self.number = self.number + 1 if number is None else number
+        recorded = kind != NO_ITERATION and self._begins_sampled and self._budget.take()
+        made = (self.seed, self.number, kind, int(recorded), array("Q", words).tobytes(), *self._take_requests())
+        self._begins_sampled = self._begins_sampled and kind == NO_ITERATION
+        return made
+
+    def _take_requests(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        new, ended = tuple(self._new), tuple(self._ended)
+        self._new.clear()
+        self._ended.clear()
+        return new, ended
+
+
+class Rank:
+    """One process that computes the iterations of an engine. Only rank 0 reports requests and parts."""
+
+    def __init__(self, agent: _agent.Agent, engine: str, rank: int = 0, ranks: int = 1) -> None:
+        self._agent = agent
+        self._engine = utf8(engine)
+        self._info = self._info_of(0, 0, FORWARD, 0, rank, ranks)
+        self._numbers: dict[int, int] = {}  # the agent's, by the scheduler's
+        self._dummies = 0
+
+    def _info_of(self, seed: int, number: int, kind: int, recorded: int, rank: int, ranks: int) -> _agent.IterationInfo:
+        return _agent.IterationInfo(self._engine, seed, number, kind, recorded, rank, ranks)
+
+    def begin(self, stamp: Stamp | None) -> bool:
+        """Without a stamp, the work belongs to no iteration. Returns whether one has begun, for end()."""
+        if stamp is None:
+            return False
+        seed, number, kind, recorded, parts, new, ended = stamp
+        words = array("Q")
+        if self._info.rank == 0:
+            self._report(new, ended)
+            words.frombytes(parts)
+            words[::_WORDS] = array("Q", [self._numbers.get(request, 0) for request in words[::_WORDS]])
+        if kind == NO_ITERATION:
+            return False
+        self._begin(seed, number, kind, recorded, words)
+        return True
+
+    def begin_dummy(self) -> bool:
+        """An iteration that the scheduler does not stamp, but that all ranks are told of in the same order."""
+        if not self._info.seed:
+            return False
+        seed = self._info.seed
+        self._dummies += 1
+        self._begin(seed ^ _DUMMIES, self._dummies, DUMMY, 0, array("Q"))
+        self._info.seed = seed
+        return True
+
+    def _begin(self, seed: int, number: int, kind: int, recorded: int, words: array[int]) -> None:
+        info = self._info
+        info.seed, info.number, info.kind, info.recorded = seed, number, kind, recorded
+        info.parts, info.count = words.buffer_info()[0], len(words) // _WORDS
+        self._agent.iteration(ctypes.byref(info))
+        info.parts, info.count = None, 0
+
+    def _report(self, new: Iterable[tuple[Any, ...]], ended: Iterable[tuple[int, int, int]]) -> None:
+        for number, name, headers, arrived_ns, prompt_tokens, cached_tokens in new:
+            context = parse(*headers) if headers else None
+            self._numbers[number] = _request(self._agent, context, name, arrived_ns, prompt_tokens, cached_tokens)
+        for number, reason, tokens in ended:
+            self._agent.request_end(self._numbers.pop(number, 0), reason, tokens)
+
+    def end(self) -> None:
+        self._agent.iteration_end()
+
+    def attach(self, stamp: Stamp) -> int:
+        """This thread works for another iteration than the process. Returns a token for detach()."""
+        info = self._info_of(*stamp[:4], self._info.rank, self._info.ranks)
+        return int(self._agent.iteration_here(ctypes.byref(info)))
+
+    def detach(self, token: int) -> None:
+        if token:
+            self._agent.detach(token)
+
+
+def _request(
+    agent: _agent.Agent,
+    context: TraceContext | None,
+    name: object,
+    arrived_ns: int,
+    prompt_tokens: int,
+    cached_tokens: int,
+) -> int:
+    native, keep = to_native(context) if context is not None else (None, None)
+    info = _agent.RequestInfo(native, utf8(name), arrived_ns, prompt_tokens, cached_tokens)
+    number = int(agent.request(ctypes.byref(info)))
+    del keep  # the tracestate, until here
+    return number
+
+
+# --- The program's own engine ---
+
+
+class request:
+    """A request that the program's own engine works for: a span from its first iteration to end(), below the span that
+    is current here, or that `traceparent` names. On rank 0, before the request's first iteration."""
+
+    _number = 0
+    _prompt_tokens = 0
+    _computed = 0
+
+    @_guard.guarded()
+    def __init__(
+        self,
+        id: str = "",
+        prompt_tokens: int = 0,
+        cached_tokens: int = 0,
+        *,
+        traceparent: str | None = None,
+        tracestate: str | None = None,
+    ) -> None:
+        agent = _agent.look()
+        self._prompt_tokens, self._computed = int(prompt_tokens), int(cached_tokens)
+        if agent is None or not agent.has_iterations:
+            return
+        context = _attach.of_program() if traceparent is None else parse(traceparent, tracestate)
+        self._number = _request(agent, context, id, time.time_ns(), self._prompt_tokens, self._computed)
+
+    @_guard.guarded()
+    def end(self, tokens: int = 0, reason: str = "finished") -> None:
+        """`tokens` is the number of generated ones, `reason` finished, aborted or failed. The first call counts."""
+        agent = _agent.look()
+        number, self._number = self._number, 0
+        if number and agent is not None:
+            agent.request_end(number, _REASONS[reason], int(tokens))
+
+    def _part(self, tokens: int, computed: int | None = None, drafts: int = 0) -> tuple[int, int, int]:
+        before = self._computed if computed is None else computed
+        phase = _DECODE if before >= self._prompt_tokens else 0
+        resumed = before < self._computed
+        self._computed = before + tokens
+        return self._number, phase + resumed * _RESUMED + tokens * _TOKENS, before + drafts * _DRAFTS
+
+
+class iteration:
+    """`with cuspan.iteration("engine", number, parts):` the CUDA calls of this process belong to the iteration. Each
+    part is a tuple: a request, its tokens in this iteration, and optionally the tokens that were computed before and
+    the speculative ones. All ranks need the same seed and number; only rank 0 needs parts."""
+
+    _begun: _agent.Agent | None = None
+
+    @_guard.guarded()
+    def __init__(
+        self,
+        engine: str,
+        number: int,
+        parts: Iterable[tuple[Any, ...]] = (),
+        *,
+        kind: str = "forward",
+        seed: int | None = None,
+        rank: int = 0,
+        ranks: int = 1,
+        recorded: bool = False,
+    ) -> None:
+        self._engine, self._number, self._parts = engine, number, parts
+        self._kind, self._seed, self._rank, self._ranks, self._recorded = kind, seed, rank, ranks, recorded
+
+    def __enter__(self) -> iteration:
+        try:
+            self._begin()
+        except _guard.NO_ROOM:
+            pass
+        except BaseException as error:
+            _guard.keep(error)
+        return self
+
+    def _begin(self) -> None:
+        agent = _agent.look()
+        if agent is None or not agent.has_iterations:
+            return
+        words = array("Q")
+        for made, *rest in self._parts:
+            words.extend(made._part(*rest))
+        name = utf8(self._engine)
+        seed = _seeds.setdefault(name, new_seed()) if self._seed is None else self._seed
+        info = _agent.IterationInfo(
+            name, seed, self._number, _KINDS[self._kind], bool(self._recorded), self._rank, self._ranks
+        )
+        info.parts, info.count = words.buffer_info()[0], len(words) // _WORDS
+        agent.iteration(ctypes.byref(info))
+        self._begun = agent
+
+    def __exit__(self, *_error: object) -> None:
+        agent, self._begun = self._begun, None
+        try:
+            if agent is not None:
+                agent.iteration_end()
+        except _guard.NO_ROOM:
+            pass
+        except BaseException as error:
+            _guard.keep(error)
+
+
+_seeds: dict[bytes, int] = {}  # by the engine's name, if the program gives none

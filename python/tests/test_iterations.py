@@ -1,0 +1,228 @@
+"""Iterations of serving engines: the public functions, and what the adapters share."""
+
+import pickle
+import threading
+import unittest
+from unittest import mock
+
+import cuspan
+from cuspan import _agent
+from cuspan._iterations import ABORTED, DUMMY, NO_ITERATION, TRANSFER, Rank, Schedule
+from tests.fake_engine_agent import DECODE, PREFILL, FakeAgent
+from tests.support import native, of_current, run_python, stub, tracer
+
+SAMPLED = "00-0af7651916cd43dd8448eb211c80319c-00000000000000aa-01"
+UNSAMPLED = SAMPLED[:-1] + "0"
+
+
+def said():
+    """What the stub was told, with its numbers of requests counted from 1."""
+    lines = stub.stub_text().decode().splitlines()
+    stub.stub_forget()
+    return lines
+
+
+class Public(unittest.TestCase):
+    def setUp(self):
+        _agent.look_now()
+        stub.stub_forget()
+        self.addCleanup(stub.stub_forget)
+
+    def test_a_request_and_its_iterations(self):
+        made = cuspan.request("r17", 5, 2, traceparent=SAMPLED, tracestate="a=b")
+        with cuspan.iteration("mine", 41, [(made, 3)], seed=7):
+            pass
+        with cuspan.iteration("mine", 42, [(made, 2, 5, 1)], seed=7, rank=0, ranks=2, recorded=True):
+            pass
+        with cuspan.iteration("mine", 43, [(made, 1, 0)], seed=7, kind="transfer"):
+            pass
+        made.end(9, "aborted")
+        made.end(9)
+        lines = said()
+        number = lines[0].split()[1]
+        self.assertEqual(
+            lines,
+            [
+                f"request {number} r17 {SAMPLED} a=b prompt 5 cached 2 arrived",
+                f"iteration 41 mine seed 7 kind 0 recorded 0 rank 0 of 1; "
+                f"{number} phase 0 resumed 0 tokens 3 computed 2 drafts 0",
+                "iteration_end 0 ",
+                f"iteration 42 mine seed 7 kind 0 recorded 1 rank 0 of 2; "
+                f"{number} phase 1 resumed 0 tokens 2 computed 5 drafts 1",
+                "iteration_end 0 ",
+                f"iteration 43 mine seed 7 kind 2 recorded 0 rank 0 of 1; "
+                f"{number} phase 0 resumed 1 tokens 1 computed 0 drafts 0",
+                "iteration_end 0 ",
+                f"request_end {number} reason 1 tokens 9",
+            ],
+        )
+
+    def test_the_context_is_the_current_one(self):
+        cuspan.request("a")
+        with cuspan.attach(SAMPLED):
+            cuspan.request("b")
+        with tracer.start_as_current_span("x"):
+            current = of_current()
+            cuspan.request("c")
+        cuspan.request("d", traceparent="invalid")
+        self.assertEqual([line.split()[3] for line in said()], ["-", SAMPLED, current, "-"])
+
+    def test_an_engine_keeps_its_seed(self):
+        for name in "mine", "mine", "other":
+            with cuspan.iteration(name, 1):
+                pass
+        seeds = [line.split()[4] for line in said() if line.startswith("iteration ")]
+        self.assertEqual(seeds[0], seeds[1])
+        self.assertNotEqual(seeds[0], seeds[2])
+
+    def test_an_exception_of_the_program_ends_it(self):
+        with self.assertRaises(ZeroDivisionError), cuspan.iteration("mine", 1):
+            1 / 0  # noqa: B018
+        self.assertEqual(said()[-1], "iteration_end 0 ")
+
+    def test_wrong_arguments_begin_nothing(self):
+        with self.assertLogs("cuspan", "WARNING"), mock.patch("cuspan._guard._logged", set()):
+            with cuspan.iteration("mine", 1, kind="unknown"):
+                pass
+            with cuspan.iteration("mine", "no number"):
+                pass
+        self.assertEqual(said(), [])
+
+    def test_without_an_agent(self):
+        code = (
+            "import cuspan\nmade = cuspan.request('a', 3)\n"
+            "with cuspan.iteration('mine', 1, [(made, 3)]): pass\nmade.end(1)"
+        )
+        done = run_python(code, CUDA_INJECTION64_PATH="")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+
+    def test_an_agent_that_has_no_iterations(self):
+        agent = _agent.look_now()
+        with mock.patch.object(agent, "has_iterations", False):
+            made = cuspan.request("a", 3)
+            with cuspan.iteration("mine", 1, [(made, 3)]):
+                pass
+            made.end(1)
+        self.assertEqual(said(), [])
+
+
+class Shared(unittest.TestCase):
+    def setUp(self):
+        self.agent = FakeAgent()
+        self.schedule = Schedule(seed=5)
+        self.rank = Rank(self.agent, "engine", 0, 2)
+
+    def begin(self, *parts, kind=0):
+        stamp = pickle.loads(pickle.dumps(self.schedule.stamp(parts, kind)))
+        return self.rank.begin(stamp)
+
+    def test_a_stamp_travels(self):
+        first = self.schedule.admit("a", "name", 10, 4, (SAMPLED, "x=y"), 123)
+        second = self.schedule.admit("b", "other", 3)
+        self.assertTrue(self.begin((first, 6, 4, 0, False), (second, 2, 0, 0, True)))
+        self.schedule.end("a", ABORTED, 2)
+        self.schedule.end("never", ABORTED, 2)
+        self.begin((second, 4, 3, 3, False))
+        agent = self.agent
+        self.assertEqual([made["id"] for made in agent.requests.values()], ["name", "other"])
+        name = agent.requests[101]
+        self.assertEqual((name["context"].traceparent(), name["context"].tracestate), (SAMPLED, "x=y"))
+        self.assertEqual((name["arrived"], name["prompt"], name["cached"]), (123, 10, 4))
+        self.assertEqual(agent.requests[102]["context"], None)
+        parts = [made["parts"] for made in agent.iterations]
+        self.assertEqual(parts[0], [(101, PREFILL, 0, 6, 4, 0), (102, PREFILL, 1, 2, 0, 0)])
+        self.assertEqual(parts[1], [(102, DECODE, 0, 4, 3, 3)])
+        self.assertEqual([made["number"] for made in agent.iterations], [1, 2])
+        self.assertEqual([made["recorded"] for made in agent.iterations], [1, 0])
+        self.assertEqual(agent.iterations[0]["seed"], 5)
+        self.assertEqual((agent.iterations[0]["rank"], agent.iterations[0]["ranks"]), (0, 2))
+        kinds = [event[0] for event in agent.events]
+        self.assertEqual(kinds, ["request", "request", "iteration", "end", "iteration"])
+        self.assertEqual(agent.events[3], ("end", 101, ABORTED, 2))
+
+    def test_a_stamp_is_plain(self):
+        """Processes without this package can unpickle it."""
+        self.schedule.admit("a", "name", 10, 4, (SAMPLED, ""), 123)
+        self.assertNotIn(b"cuspan", pickle.dumps(self.schedule.stamp()))
+
+    def test_other_ranks_report_only_the_iteration(self):
+        other = Rank(self.agent, "engine", 1, 2)
+        member = self.schedule.admit("a", "name", 10)
+        other.begin(self.schedule.stamp([(member, 1, 0, 0, False)]))
+        self.assertEqual(self.agent.requests, {})
+        self.assertEqual(self.agent.iterations[0]["parts"], [])
+        self.assertEqual(self.agent.iterations[0]["rank"], 1)
+
+    def test_without_an_iteration(self):
+        self.schedule.admit("a", "name", 10, headers=(SAMPLED, ""))
+        self.assertFalse(self.begin(kind=NO_ITERATION))
+        self.assertFalse(self.rank.begin(None))
+        self.assertEqual(self.agent.iterations, [])
+        self.assertEqual(len(self.agent.requests), 1)
+        self.assertTrue(self.begin(kind=TRANSFER))
+        made = self.agent.iterations[0]
+        self.assertEqual((made["number"], made["kind"], made["recorded"]), (1, TRANSFER, 1))
+
+    def test_dummies_have_numbers_of_their_own(self):
+        self.assertFalse(self.rank.begin_dummy())  # the seed is not known yet
+        self.begin()
+        self.rank.begin_dummy()
+        self.rank.begin_dummy()
+        self.begin()
+        made = [(one["seed"], one["number"], one["kind"]) for one in self.agent.iterations]
+        self.assertEqual([number for _, number, _ in made], [1, 1, 2, 2])
+        self.assertEqual([seed == 5 for seed, _, _ in made], [True, False, False, True])
+        self.assertEqual(made[1][::2], (made[2][0], DUMMY))
+
+    def test_recorded_iterations_have_a_budget(self):
+        with mock.patch("cuspan._iterations.time.monotonic", return_value=100.0) as clock:
+            schedule, recorded = Schedule(), []
+            for at in range(20):
+                schedule.admit(at, "a", 1, headers=(UNSAMPLED if at == 0 else SAMPLED, ""))
+                recorded.append(schedule.stamp()[3])
+            self.assertEqual(recorded, [0, 1, 1, 1, 1] + 15 * [0])
+            clock.return_value = 100.5
+            for at in range(20, 23):
+                schedule.admit(at, "a", 1, headers=(SAMPLED, ""))
+                recorded.append(schedule.stamp()[3])
+            self.assertEqual(recorded[20:], [1, 1, 0])
+            self.assertEqual(schedule.stamp()[3], 0)  # begins no request
+
+    def test_another_thread(self):
+        _agent.look_now()
+        rank = Rank(_agent.look_now(), "engine")
+        stamp = self.schedule.stamp()
+        seen = []
+
+        def work():
+            token = rank.attach(stamp)
+            seen.append(native())
+            rank.detach(token)
+            rank.detach(0)
+            seen.append(native())
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        self.assertEqual(seen, [f"00-01{30 * '0'}-01{14 * '0'}-01", None])
+
+    def test_many_requests_are_cheap(self):
+        """No object for each part is left, and the array is freed."""
+        members = [self.schedule.admit(at, "a", 1) for at in range(1024)]
+        self.begin(*[(member, 1, 7, 0, False) for member in members])
+        self.assertEqual(len(self.agent.iterations[0]["parts"]), 1024)
+        self.assertEqual(self.agent.iterations[0]["parts"][-1], (1124, DECODE, 0, 1, 7, 0))
+        for at in range(1024):
+            self.schedule.end(at)
+        self.begin()
+        self.assertEqual((self.rank._numbers, self.schedule.members), ({}, {}))
+
+
+class Layout(unittest.TestCase):
+    def test_the_structs_are_those_of_the_header(self):
+        self.assertEqual(_agent.ctypes.sizeof(_agent.RequestInfo), stub.stub_bytes_of_request())
+        self.assertEqual(_agent.ctypes.sizeof(_agent.IterationInfo), stub.stub_bytes_of_iteration())
+
+
+if __name__ == "__main__":
+    unittest.main()
