@@ -5,7 +5,7 @@ marks, and to control tracing. Without an agent they do nothing and cost little.
 
 from __future__ import annotations
 
-from cuspan import _agent, _guard, _hooks  # noqa: F401 (_hooks registers itself with _agent)
+from cuspan import _agent, _engines, _guard, _hooks  # noqa: F401 (_engines and _hooks register themselves)
 from cuspan._attach import attach, current_traceparent
 from cuspan._control import flush, start, stop
 from cuspan._iterations import iteration, request

@@ -1,0 +1,118 @@
+"""Finds serving engines in the program, and follows their iterations. Each engine has an adapter (_engine_NAME.py),
+which is loaded after the engine's own module.
+
+An adapter wraps functions of the engine. What it adds never raises into the engine, and keeps no reference to prompts
+and outputs, of which only lengths are read. A function that an engine's version lacks is logged once."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+from types import ModuleType
+from typing import Any, Callable
+
+from cuspan import _agent, _guard
+from cuspan._imports import when_imported
+
+# The module of the engine, the adapter, and the adapter's function for it.
+_ADAPTERS = (
+    ("starlette.applications", "front", "follow"),
+    ("transformers.generation.continuous_batching.continuous_api", "transformers", "follow"),
+    ("vllm.v1.engine.output_processor", "vllm", "follow_front"),
+    ("vllm.v1.engine.core", "vllm", "follow_core"),
+    ("vllm.v1.worker.worker_base", "vllm", "follow_worker"),
+    ("vllm.worker.worker_base", "vllm", "follow_worker"),  # 0.11
+    ("sglang.srt.managers.scheduler", "sglang", "follow"),
+)
+_UNTESTED = ("sglang",)  # these never ran in their engine: only if CUSPAN_ENGINES names them, separated by commas
+
+
+def _install(agent: _agent.Agent) -> None:
+    if not agent.has_iterations:
+        return
+    wanted = os.environ.get("CUSPAN_ENGINES", "").split(",")
+    for module, adapter, function in _ADAPTERS:
+        if adapter not in _UNTESTED or adapter in wanted:
+            when_imported(module, functools.partial(_follow, agent, adapter, function))
+
+
+def _follow(agent: _agent.Agent, adapter: str, function: str, module: ModuleType) -> None:
+    getattr(importlib.import_module(f"cuspan._engine_{adapter}"), function)(agent, module)
+
+
+# --- For the adapters ---
+
+
+RAISED = object()  # instead of a result
+_missing: set[str] = set()
+
+
+def say_missing(what: str) -> None:
+    if what in _missing:
+        return
+    _missing.add(what)
+    import logging
+
+    logging.getLogger("cuspan").warning(
+        "cuspan: there is no %s in this version of the engine; spans of its iterations and requests are missing or "
+        "incomplete, and the engine is not affected",
+        what,
+    )
+
+
+def hook(
+    owner: Any,
+    name: str,
+    label: str,
+    before: Callable[..., Any] | None = None,
+    after: Callable[[Any, Any], Any] | None = None,
+) -> bool:
+    """Wraps a method of an object, or a function of a class, once. `before` receives its arguments, and `after` what
+    `before` has returned (None after an error) and the result, or RAISED. `label` names it in a log line."""
+    original = getattr(owner, name, None)
+    place = f"the hook of {label}.{name}"
+    if not callable(original):
+        say_missing(f"{label}.{name}")
+        return False
+    if getattr(original, "_cuspan_hook", None) == place:
+        return True
+
+    def safely(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+        try:
+            return function(*args, **keywords)
+        except _guard.NO_ROOM:
+            return None
+        except BaseException as error:
+            _guard.keep(error, place)
+            return None
+
+    @functools.wraps(original)
+    def call(*args: Any, **keywords: Any) -> Any:
+        token = safely(before, *args, **keywords) if before is not None else None
+        try:
+            result = original(*args, **keywords)
+        except BaseException:
+            if after is not None:
+                safely(after, token, RAISED)
+            raise
+        if after is not None:
+            safely(after, token, result)
+        return result
+
+    call._cuspan_hook = place  # type: ignore[attr-defined]
+    setattr(owner, name, call)
+    return True
+
+
+def hook_init(owner: Any, label: str, after: Callable[[Any], Any]) -> bool:
+    """Calls it with each new object of the class, unless its creation fails."""
+
+    def made(self: Any, result: object) -> None:
+        if result is not RAISED:
+            after(self)
+
+    return hook(owner, "__init__", label, lambda self, *_args, **_keywords: self, made)
+
+
+_agent.on_found(_install)
