@@ -1,0 +1,203 @@
+"""vLLM V1: front end (API servers, LLM), EngineCore with the scheduler, and workers, mostly in processes of their own.
+
+The scheduler's output carries the stamp to the workers, and a request's trace headers its context to the scheduler. If
+vLLM itself does not trace, they end there: otherwise they would come back with each output. If a stop string ends a
+request, the front end aborts it: so it counts as aborted.
+
+Not followed: Ray's workers before vLLM 0.33, which call the model runner directly, and the front end in Rust.
+
+Tested with vLLM 0.24 (CPU build; asynchronous scheduling and speculation with replaced functions of that build)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+from cuspan import _agent
+from cuspan._engine_front import current
+from cuspan._engines import RAISED, hook, hook_init
+from cuspan._iterations import (
+    ABORTED,
+    FAILED,
+    FINISHED,
+    FORWARD,
+    NO_ITERATION,
+    TRANSFER,
+    Headers,
+    Member,
+    Part,
+    Rank,
+    Schedule,
+    Stamp,
+)
+
+_REASONS = {"abort": ABORTED, "error": FAILED}
+_RANDOM = re.compile(r"-[0-9a-f]{8}\Z")  # since 0.15, vLLM appends it to the client's ID
+
+
+# --- Front end ---
+
+
+def follow_front(_: _agent.Agent, module: ModuleType) -> None:
+    hook(getattr(module, "OutputProcessor", None), "add_request", "vLLM OutputProcessor", _add_request)
+
+
+def _add_request(_: Any, request: Any, *_args: Any, **_keywords: Any) -> None:
+    """Before the request goes to the engine."""
+    headers = current() if request.trace_headers is None else None
+    if headers is not None:
+        traceparent, tracestate = headers
+        request.trace_headers = {"traceparent": traceparent, **({"tracestate": tracestate} if tracestate else {})}
+
+
+# --- EngineCore ---
+
+
+def follow_core(_: _agent.Agent, module: ModuleType) -> None:
+    hook_init(getattr(module, "EngineCore", None), "vLLM EngineCore", _follow_scheduler)
+
+
+def _follow_scheduler(core: Any) -> None:
+    scheduler = core.scheduler
+    observability = getattr(getattr(core, "vllm_config", None), "observability_config", None)
+    engine = _Core(scheduler, traces=getattr(observability, "otlp_traces_endpoint", None) is not None)
+    hook(scheduler, "schedule", "vLLM Scheduler", after=engine.scheduled)
+    hook(scheduler, "_free_request", "vLLM Scheduler", engine.free)
+
+
+class _Core:
+    def __init__(self, scheduler: Any, traces: bool) -> None:
+        self._scheduler = scheduler
+        self._traces = traces
+        self._schedule = Schedule()
+
+    def scheduled(self, _: None, output: Any) -> None:
+        if output is RAISED:
+            return
+        kind = FORWARD
+        if not output.total_num_scheduled_tokens:  # to pass on ended requests, or for a KV cache's connector
+            kind = NO_ITERATION if getattr(output, "kv_connector_metadata", None) is None else TRANSFER
+        output.cuspan = self._schedule.stamp(self._parts(output), kind)
+
+    def _parts(self, output: Any) -> Iterator[Part]:
+        members = self._schedule.members
+        tokens, drafts = output.num_scheduled_tokens, output.scheduled_spec_decode_tokens
+        for new in output.scheduled_new_reqs:
+            name = new.req_id
+            member, computed = members.get(name), new.num_computed_tokens
+            if member is None:
+                yield self._admit(self._scheduler.requests[name], computed), tokens[name], computed, 0, False
+            else:  # the second model runner gets all of a request again after a preemption
+                yield self._resumed(member, name), tokens[name], computed, 0, True
+        cached = output.scheduled_cached_reqs
+        resumed = _resumed_of(cached)
+        for name, computed in zip(cached.req_ids, cached.num_computed_tokens):
+            member = members[name]
+            is_resumed = name in resumed
+            if is_resumed:
+                self._resumed(member, name)
+            yield member, tokens[name], computed, len(drafts[name]) if name in drafts else 0, is_resumed
+
+    def _admit(self, request: Any, cached_tokens: int) -> Member:
+        headers: Headers = None
+        given = request.trace_headers
+        if given and "traceparent" in given:
+            headers = given["traceparent"], given.get("tracestate", "")
+        if not self._traces:
+            request.trace_headers = None
+        return self._schedule.admit(
+            request.request_id,
+            _RANDOM.sub("", request.request_id),
+            request.num_prompt_tokens,
+            cached_tokens,
+            headers,
+            int(request.arrival_time * 1e9),
+        )
+
+    def _resumed(self, member: Member, name: str) -> Member:
+        """What it has generated is computed again, too."""
+        member.prefill = self._scheduler.requests[name].num_tokens
+        return member
+
+    def free(self, request: Any, *_args: Any, **_keywords: Any) -> None:
+        if request.request_id not in self._schedule.members:  # it was in the queue until now
+            self._admit(request, 0)
+        reason = _REASONS.get(str(request.get_finished_reason()), FINISHED)
+        self._schedule.end(request.request_id, reason, request.num_output_tokens)
+
+
+def _resumed_of(cached: Any) -> Any:
+    names = getattr(cached, "resumed_req_ids", None)
+    if names is not None:
+        return names
+    flags = cached.resumed_from_preemption  # 0.11
+    return {name for name, flag in zip(cached.req_ids, flags) if flag}
+
+
+# --- Workers ---
+
+
+def follow_worker(agent: _agent.Agent, module: ModuleType) -> None:
+    wrapper = getattr(module, "WorkerWrapperBase", None)
+    if wrapper is None and module.__name__ == "vllm.v1.worker.worker_base":
+        return  # in 0.11 it is in the other module
+
+    def made(self: Any, result: object) -> None:
+        if result is not RAISED:
+            _Worker(agent, self.worker)
+
+    hook(wrapper, "init_worker", "vLLM WorkerWrapperBase", lambda self, *_args, **_keywords: self, made)
+
+
+class _Worker:
+    """An iteration is execute_model(), and sample_tokens() if that has returned None. With asynchronous scheduling, the
+    result is copied later, on another thread: by get_output() of the returned object."""
+
+    def __init__(self, agent: _agent.Agent, worker: Any) -> None:
+        ranks = getattr(getattr(worker, "parallel_config", None), "world_size", 1)
+        self._rank = Rank(agent, "vllm", getattr(worker, "rank", 0), ranks)
+        self._stamp: Stamp | None = None
+        self._samples = hasattr(worker, "sample_tokens")  # not in 0.11
+        label = "vLLM Worker"
+        hook(worker, "execute_model", label, self._execute, self._executed)
+        if self._samples:
+            hook(worker, "sample_tokens", label, after=self._sampled)
+        hook(worker, "execute_dummy_batch", label, lambda *_: self._rank.begin_dummy(), self._dummy_ended)
+
+    def _execute(self, scheduler_output: Any, *_args: Any, **_keywords: Any) -> bool:
+        stamp = getattr(scheduler_output, "cuspan", None)
+        self._stamp = stamp[:4] + (b"", (), ()) if stamp is not None and stamp[2] != NO_ITERATION else None
+        return self._rank.begin(stamp)
+
+    def _executed(self, has_begun: bool | None, result: Any) -> None:
+        if result is not None or not self._samples:
+            self._ended(result)
+
+    def _sampled(self, _: None, result: Any) -> None:
+        self._ended(result)
+
+    def _ended(self, result: Any) -> None:
+        stamp, self._stamp = self._stamp, None
+        if stamp is None:
+            return
+        self._rank.end()
+        if hasattr(result, "get_output"):
+            result.cuspan = self._rank, stamp
+            hook(type(result), "get_output", f"vLLM {type(result).__name__}", _copy, _copied)
+
+    def _dummy_ended(self, has_begun: bool | None, _: object) -> None:
+        if has_begun:
+            self._rank.end()
+
+
+def _copy(result: Any) -> tuple[Rank, int] | None:
+    rank, stamp = vars(result).get("cuspan", (None, None))
+    return (rank, rank.attach(stamp)) if rank is not None else None
+
+
+def _copied(token: tuple[Rank, int] | None, _: object) -> None:
+    if token is not None:
+        rank, attached = token
+        rank.detach(attached)

@@ -1,0 +1,566 @@
+"""The adapters of serving engines, with engines that consist of the functions which the adapters wrap. The real ones
+run in tests/engines."""
+
+import asyncio
+import types
+import unittest
+import weakref
+from unittest import mock
+
+import cuspan
+from cuspan import _engine_front, _engine_sglang, _engine_vllm, _engines, _imports
+from cuspan._engines import RAISED, hook
+from tests.fake_engine_agent import DECODE, PREFILL, FakeAgent
+from tests.support import of_current, tracer
+
+FIRST = "00-0af7651916cd43dd8448eb211c80319c-00000000000000aa-01"
+SECOND = "00-0af7651916cd43dd8448eb211c80319c-00000000000000bb-01"
+FINISHED, ABORTED, FAILED = range(3)
+
+
+class Refused(Exception):
+    pass
+
+
+def refuse(*_args, **_keywords):
+    raise Refused
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.agent = FakeAgent()
+        for name in "cuspan._guard._logged", "cuspan._engines._missing":
+            patch = mock.patch(name, set())
+            patch.start()
+            self.addCleanup(patch.stop)
+
+
+class Hooks(Case):
+    def test_arguments_and_result_pass(self):
+        seen = []
+        made = types.SimpleNamespace(name=lambda *args, **keywords: (args, keywords))
+        hook(made, "name", "x", lambda *args, **keywords: (args, keywords), lambda *given: seen.append(given))
+        self.assertEqual(made.name(1, two=3), ((1,), {"two": 3}))
+        self.assertEqual(seen, [(((1,), {"two": 3}), ((1,), {"two": 3}))])
+
+    def test_an_exception_of_the_engine_passes(self):
+        seen, made = [], types.SimpleNamespace(name=refuse)
+        hook(made, "name", "x", after=lambda *given: seen.append(given))
+        with self.assertRaises(Refused):
+            made.name()
+        self.assertEqual(seen, [(None, RAISED)])
+
+    def test_ours_costs_one_line(self):
+        made = types.SimpleNamespace(name=lambda: 5)
+        hook(made, "name", "engine", refuse)
+        with self.assertLogs("cuspan", "WARNING") as logged:
+            self.assertEqual([made.name(), made.name()], [5, 5])
+        self.assertEqual(len(logged.output), 1)
+        self.assertIn("the hook of engine.name failed (Refused: )", logged.output[0])
+
+    def test_a_missing_function_costs_one_line(self):
+        with self.assertLogs("cuspan", "WARNING") as logged:
+            self.assertFalse(hook(types.SimpleNamespace(), "name", "engine"))
+            self.assertFalse(hook(None, "name", "engine"))
+        self.assertEqual(len(logged.output), 1)
+        self.assertIn("there is no engine.name in this version", logged.output[0])
+
+    def test_once(self):
+        calls, made = [], types.SimpleNamespace(name=lambda: 5)
+        for _ in range(2):
+            self.assertTrue(hook(made, "name", "engine", lambda: calls.append(1)))
+        made.name()
+        self.assertEqual(calls, [1])
+
+    def test_no_reference_is_left(self):
+        class Output:
+            pass
+
+        made = types.SimpleNamespace(name=lambda _: Output())
+        hook(made, "name", "engine", lambda given: given, lambda *_: None)
+        given = Output()
+        results = weakref.ref(made.name(given)), weakref.ref(given)
+        del given
+        self.assertEqual([result() for result in results], [None, None])
+
+    def test_an_object_that_could_not_be_made(self):
+        class Engine:
+            def __init__(self):
+                refuse()
+
+        seen = []
+        _engines.hook_init(Engine, "engine", seen.append)
+        with self.assertRaises(Refused):
+            Engine()
+        self.assertEqual(seen, [])
+
+    def test_adapters_that_never_ran_are_off(self):
+        for variable, expected in ("", False), ("sglang", True):
+            with (
+                mock.patch.dict("os.environ", CUSPAN_ENGINES=variable),
+                mock.patch("cuspan._engines.when_imported") as waits,
+            ):
+                _engines._install(self.agent)
+            names = [call.args[0] for call in waits.call_args_list]
+            self.assertIn("vllm.v1.engine.core", names)
+            self.assertEqual("sglang.srt.managers.scheduler" in names, expected)
+
+    def test_nothing_without_iterations(self):
+        self.agent.has_iterations = False
+        with mock.patch("cuspan._engines.when_imported") as waits:
+            _engines._install(self.agent)
+        waits.assert_not_called()
+
+    def test_the_adapter_is_imported_with_the_engine(self):
+        module = types.ModuleType("starlette.applications")
+        with (
+            mock.patch("cuspan._engine_front.follow") as follow,
+            mock.patch.dict("sys.modules", {module.__name__: module}),
+            mock.patch.object(_imports, "finder", _imports._Finder()),
+        ):
+            _engines._install(self.agent)
+        follow.assert_called_once_with(self.agent, module)
+
+
+class Headers(dict):
+    """Fails if another header is read."""
+
+    def __iter__(self):
+        return iter([(b"host", Secret()), (b"traceparent", self["traceparent"]), (b"authorization", Secret())])
+
+
+class Secret:
+    def decode(self, *_):
+        raise AssertionError
+
+
+class Front(Case):
+    def application(self):
+        class Starlette:
+            async def __call__(self, scope, receive, send):
+                self.seen = await asyncio.create_task(self.admit())
+
+            async def admit(self):
+                return _engine_front.current()
+
+        _engine_front.follow(self.agent, types.SimpleNamespace(Starlette=Starlette))
+        return Starlette()
+
+    def call(self, application, *scopes):
+        async def serve():
+            seen = []
+            for scope in scopes:
+                await application(scope, None, None)
+                seen.append(application.seen)
+            return seen
+
+        return asyncio.run(serve())
+
+    def test_the_header_of_each_request(self):
+        def scope(value):
+            return {"type": "http", "headers": [(b"traceparent", value)]}
+
+        seen = self.call(
+            self.application(),
+            {"type": "http", "headers": Headers(traceparent=FIRST.encode())},
+            {"type": "http", "headers": []},
+            scope(SECOND.encode()),
+            scope(b"\xff"),
+            {"type": "lifespan"},
+        )
+        self.assertEqual(seen, [(FIRST, ""), None, (SECOND, ""), None, None])
+
+    def test_the_programs_own_context_comes_first(self):
+        application = self.application()
+        scope = {"type": "websocket", "headers": [(b"traceparent", FIRST.encode())]}
+        with cuspan.attach(SECOND, "a=b"):
+            self.assertEqual(self.call(application, scope), [(SECOND, "a=b")])
+        with tracer.start_as_current_span("x"):
+            self.assertEqual(self.call(application, scope), [(of_current(), "")])
+
+    def test_errors(self):
+        with self.assertLogs("cuspan", "WARNING") as logged:
+            self.assertEqual(self.call(self.application(), {"type": "http"}, {}), [None, None])
+            _engine_front.follow(self.agent, types.ModuleType("empty"))
+        self.assertEqual(len(logged.output), 2, logged.output)
+
+
+class Vllm(Case):
+    """An engine in one process: EngineCore, a scheduler and a worker."""
+
+    POINTS = [
+        "vLLM OutputProcessor.add_request",
+        "vLLM EngineCore.__init__",
+        "vLLM Scheduler.schedule",
+        "vLLM Scheduler._free_request",
+        "vLLM WorkerWrapperBase.init_worker",
+        "vLLM Worker.execute_model",
+        "vLLM Worker.sample_tokens",
+        "vLLM Worker.execute_dummy_batch",
+        "vLLM Output.get_output",
+    ]
+
+    def made(self, traces=None):
+        modules = fake_vllm()
+        _engine_vllm.follow_front(self.agent, modules)
+        _engine_vllm.follow_core(self.agent, modules)
+        _engine_vllm.follow_worker(self.agent, modules)
+        return Engine(modules, traces)
+
+    def run_requests(self, engine):
+        with cuspan.attach(FIRST, "a=b"):
+            engine.add("a-0123abcd", prompt=5)
+        engine.add("b", prompt=2)
+        results = [engine.step({"a-0123abcd": 3})]
+        results.append(engine.step({"a-0123abcd": 2, "b": 2}))
+        results.append(engine.step({"a-0123abcd": 1, "b": 1}))
+        engine.free("b", "abort")
+        results.append(engine.step({"a-0123abcd": 3}, drafts={"a-0123abcd": [-1, -1]}))
+        engine.preempt("a-0123abcd")
+        results.append(engine.step({"a-0123abcd": 8}, resumed=["a-0123abcd"]))
+        engine.dummy()
+        engine.free("a-0123abcd", "length")
+        results.append(engine.step({}))
+        return results
+
+    def test_iterations(self):
+        engine = self.made()
+        self.run_requests(engine)
+        agent = self.agent
+        first, second = agent.requests.values()
+        self.assertEqual((first["id"], first["prompt"], first["cached"], first["arrived"]), ("a", 5, 0, 1500000000))
+        self.assertEqual((first["context"].traceparent(), first["context"].tracestate), (FIRST, "a=b"))
+        self.assertEqual((first["reason"], first["tokens"]), (FINISHED, 4))
+        self.assertEqual((second["id"], second["context"]), ("b", None))
+        self.assertEqual((second["reason"], second["tokens"]), (ABORTED, 2))
+        a, b = 101, 102
+        made = [one["parts"] for one in agent.iterations if one["kind"] == 0]
+        self.assertEqual(
+            made,
+            [
+                [(a, PREFILL, 0, 3, 0, 0)],
+                [(b, PREFILL, 0, 2, 0, 0), (a, PREFILL, 0, 2, 3, 0)],
+                [(a, DECODE, 0, 1, 5, 0), (b, DECODE, 0, 1, 2, 0)],
+                [(a, DECODE, 0, 3, 6, 2)],
+                [(a, PREFILL, 1, 8, 0, 0)],
+            ],
+        )
+        self.assertEqual([one["kind"] for one in agent.iterations], [0, 0, 0, 0, 0, 1])
+        self.assertEqual({(one["engine"], one["rank"], one["ranks"]) for one in agent.iterations}, {("vllm", 0, 2)})
+        self.assertEqual([made["number"] for _, made in agent.threads], [1, 2, 3, 4, 5])
+        self.assertEqual(agent.open, 0)
+
+    def test_headers_end_in_the_engine_unless_vllm_traces(self):
+        for traces in None, "http://localhost":
+            engine = self.made(traces)
+            with cuspan.attach(FIRST):
+                engine.add("a", prompt=5)
+            engine.add("b", prompt=5, headers={"traceparent": SECOND, "tracestate": "x=y"})
+            engine.step({"a": 1, "b": 1})
+            found = [engine.scheduler.requests[name].trace_headers for name in ("a", "b")]
+            wanted = [{"traceparent": FIRST}, {"traceparent": SECOND, "tracestate": "x=y"}]
+            self.assertEqual(found, wanted if traces else [None, None])
+            context = list(self.agent.requests.values())[-1]["context"]
+            self.assertEqual((context.traceparent(), context.tracestate), (SECOND, "x=y"))
+
+    def test_a_request_that_ends_in_the_queue(self):
+        engine = self.made()
+        engine.add("a", prompt=5)
+        engine.free("a", "error")
+        engine.step({})
+        self.assertEqual([made["reason"] for made in self.agent.requests.values()], [FAILED])
+        self.assertEqual(self.agent.iterations, [])
+
+    def test_the_second_model_runner(self):
+        """It gets preempted requests as new ones."""
+        engine = self.made()
+        engine.add("a", prompt=5)
+        engine.step({"a": 5})
+        engine.preempt("a")
+        engine.step({"a": 6}, new=["a"])
+        self.assertEqual(self.agent.iterations[-1]["parts"], [(101, PREFILL, 1, 6, 0, 0)])
+        self.assertEqual(len(self.agent.requests), 1)
+
+    def test_a_connectors_iteration(self):
+        engine = self.made()
+        engine.step({}, connector=object())
+        self.assertEqual([made["kind"] for made in self.agent.iterations], [2])
+
+    def test_workers_without_sample_tokens(self):
+        modules = fake_vllm()
+        del modules.Worker.sample_tokens
+        _engine_vllm.follow_core(self.agent, modules)
+        _engine_vllm.follow_worker(self.agent, modules)
+        engine = Engine(modules)
+        engine.add("a", prompt=5)
+        engine.step({"a": 5})
+        self.assertEqual([event[0] for event in self.agent.events], ["request", "iteration", "iteration end"])
+
+    def test_0_11(self):
+        """The wrapper of workers is in another module, and resumed requests are flags."""
+        _engine_vllm.follow_worker(self.agent, types.ModuleType("vllm.v1.worker.worker_base"))
+        cached = types.SimpleNamespace(req_ids=["a", "b"], resumed_from_preemption=[False, True])
+        self.assertEqual(_engine_vllm._resumed_of(cached), {"b"})
+
+    def test_a_model_that_fails(self):
+        engine = self.made()
+        engine.add("a", prompt=5)
+        with mock.patch.object(engine.worker, "fails", True), self.assertRaises(Refused):
+            engine.step({"a": 5})
+        self.assertEqual(self.agent.events[-1], ("iteration end",))
+
+    def test_each_hook_missing_or_raising(self):
+        wanted = self.run_requests(Engine(fake_vllm()))
+        original, seen = _engines.hook, set()
+        for point in self.POINTS:
+            for how in "missing", "raising":
+
+                def broken(owner, name, label, before=None, after=None, point=point, how=how):
+                    seen.add(f"{label}.{name}")
+                    if f"{label}.{name}" == point and how == "missing":
+                        return original(None, f"no {name}", label)
+                    if f"{label}.{name}" == point:
+                        before, after = before and refuse, after and refuse
+                    return original(owner, name, label, before, after)
+
+                with (
+                    self.subTest(point, how=how),
+                    mock.patch("cuspan._engine_vllm.hook", broken),
+                    mock.patch("cuspan._engines.hook", broken),
+                    self.assertLogs("cuspan", "WARNING") as logged,
+                ):
+                    self.doCleanups()
+                    self.setUp()
+                    self.assertEqual(self.run_requests(self.made()), wanted)
+                    self.assertEqual(len(logged.output), 1, logged.output)
+                    self.assertIn(point.rpartition(".")[2], logged.output[0])
+        self.assertEqual(seen, set(self.POINTS))
+
+
+def fake_vllm():
+    """What the adapter uses of vLLM, new classes each time."""
+
+    class OutputProcessor:
+        def add_request(self, request, prompt=None):
+            return request
+
+    class EngineCore:
+        def __init__(self, scheduler, traces):
+            self.scheduler = scheduler
+            self.vllm_config = types.SimpleNamespace(
+                observability_config=types.SimpleNamespace(otlp_traces_endpoint=traces)
+            )
+
+    class Output:
+        def get_output(self):
+            return "tokens"
+
+    class Worker:
+        rank = 0
+        parallel_config = types.SimpleNamespace(world_size=2)
+        fails = False
+
+        def execute_model(self, scheduler_output):
+            return refuse() if self.fails else None
+
+        def sample_tokens(self, grammar_output):
+            return Output()
+
+        def execute_dummy_batch(self):
+            return "dummy"
+
+    class WorkerWrapperBase:
+        def init_worker(self, all_kwargs):
+            self.worker = Worker()
+
+    return types.SimpleNamespace(**locals(), __name__="vllm.v1.worker.worker_base")
+
+
+class Engine:
+    """What EngineCore's loop does."""
+
+    def __init__(self, modules, traces=None):
+        self.modules = modules
+        self.front = modules.OutputProcessor()
+        self.scheduler = Scheduler()
+        self.core = modules.EngineCore(self.scheduler, traces)
+        wrapper = modules.WorkerWrapperBase()
+        wrapper.init_worker([])
+        self.worker = wrapper.worker
+
+    def add(self, name, prompt, headers=None):
+        request = types.SimpleNamespace(
+            request_id=name,
+            num_prompt_tokens=prompt,
+            num_tokens=prompt,
+            num_computed_tokens=0,
+            num_output_tokens=0,
+            arrival_time=1.5,
+            trace_headers=headers,
+        )
+        self.scheduler.requests[name] = self.front.add_request(request)
+
+    def step(self, tokens, **options):
+        output = self.scheduler.schedule(tokens, **options)
+        result = self.worker.execute_model(output)
+        if result is None and hasattr(self.worker, "sample_tokens"):
+            result = self.worker.sample_tokens(None)
+        return result.get_output() if result is not None else None
+
+    def dummy(self):
+        self.worker.execute_dummy_batch()
+
+    def preempt(self, name):
+        self.scheduler.requests[name].num_computed_tokens = 0
+
+    def free(self, name, reason):
+        request = self.scheduler.requests[name]
+        request.get_finished_reason = lambda: reason
+        self.scheduler._free_request(request)
+
+
+class Scheduler:
+    def __init__(self):
+        self.requests = {}
+        self._known = set()
+
+    def schedule(self, tokens, drafts=None, resumed=(), new=(), connector=None):
+        new = [*new, *(name for name in tokens if name not in self._known)]
+        self._known.update(new)
+        cached = [name for name in tokens if name not in new]
+        output = types.SimpleNamespace(
+            num_scheduled_tokens=tokens,
+            total_num_scheduled_tokens=sum(tokens.values()),
+            scheduled_spec_decode_tokens=drafts or {},
+            scheduled_new_reqs=[
+                types.SimpleNamespace(req_id=name, num_computed_tokens=self.requests[name].num_computed_tokens)
+                for name in new
+            ],
+            scheduled_cached_reqs=types.SimpleNamespace(
+                req_ids=cached,
+                num_computed_tokens=[self.requests[name].num_computed_tokens for name in cached],
+                resumed_req_ids=set(resumed),
+            ),
+            kv_connector_metadata=connector,
+        )
+        for name, count in tokens.items():
+            request = self.requests[name]
+            request.num_computed_tokens += count
+            if request.num_computed_tokens >= request.num_tokens:
+                request.num_tokens = request.num_computed_tokens + 1 - len((drafts or {}).get(name, ()))
+                request.num_computed_tokens = request.num_tokens - 1
+                request.num_output_tokens = request.num_tokens - request.num_prompt_tokens
+        return output
+
+    def _free_request(self, request):
+        del self.requests[request.request_id]
+
+
+class Sglang(Case):
+    def made(self):
+        class Scheduler:
+            forward_ct = 0
+            tp_rank, tp_size = 0, 2
+            fails = False
+
+            def __init__(self, server_args, port_args):
+                pass
+
+            def run_batch(self, batch):
+                self.forward_ct += 1
+                return refuse() if self.fails else types.SimpleNamespace()
+
+            def process_batch_result(self, batch, result):
+                for request in batch.reqs:
+                    request.output_ids.append(-1)
+
+        _engine_sglang.follow(self.agent, types.SimpleNamespace(Scheduler=Scheduler))
+        return Scheduler(None, types.SimpleNamespace(scheduler_input_ipc_name="ipc:///tmp/x"))
+
+    def request(self, name, prompt):
+        made = types.SimpleNamespace(rid=name, origin_input_ids=[-1] * prompt, output_ids=[], finished_reason=None)
+        made.finished = lambda: made.finished_reason is not None
+        return made
+
+    def batch(self, mode, *requests, lens=(), prefixes=()):
+        forward_mode = types.SimpleNamespace(
+            is_prebuilt=lambda: mode == "prebuilt",
+            is_idle=lambda: mode == "idle",
+            is_decode_or_idle=lambda: mode in ("decode", "idle"),
+        )
+        return types.SimpleNamespace(
+            forward_mode=forward_mode, reqs=requests, extend_lens=list(lens), prefix_lens=list(prefixes)
+        )
+
+    def run_batches(self, scheduler):
+        a, b = self.request("a", 5), self.request("b", 3)
+        batches = [
+            self.batch("extend", a, lens=[5], prefixes=[0]),
+            self.batch("mixed", b, a, lens=[3, 1], prefixes=[0, 5]),
+            self.batch("decode", a, b),
+            self.batch("extend", a, lens=[7], prefixes=[1]),  # after a retraction
+            self.batch("idle"),
+            self.batch("prebuilt"),
+        ]
+        for at, batch in enumerate(batches):
+            result = scheduler.run_batch(batch)
+            b.finished_reason = FINISH_ABORT() if at == 2 else b.finished_reason
+            scheduler.process_batch_result(batch, result)
+        return len(a.output_ids), len(b.output_ids)
+
+    def test_iterations(self):
+        self.run_batches(self.made())
+        agent, a, b = self.agent, 101, 102
+        self.assertEqual(
+            [made["parts"] for made in agent.iterations],
+            [
+                [(a, PREFILL, 0, 5, 0, 0)],
+                [(b, PREFILL, 0, 3, 0, 0), (a, DECODE, 0, 1, 5, 0)],
+                [(a, DECODE, 0, 1, 6, 0), (b, DECODE, 0, 1, 3, 0)],
+                [(a, PREFILL, 1, 7, 1, 0)],
+                [],
+            ],
+        )
+        self.assertEqual([made["number"] for made in agent.iterations], [1, 2, 3, 4, 5])
+        self.assertEqual([made["kind"] for made in agent.iterations], [0, 0, 0, 0, 1])
+        self.assertEqual([made["number"] for _, made in agent.threads], [1, 2, 3, 4, 5])
+        self.assertEqual((agent.requests[b]["reason"], agent.requests[b]["tokens"]), (ABORTED, 2))
+        self.assertEqual({(made["rank"], made["ranks"]) for made in agent.iterations}, {(0, 2)})
+        self.assertEqual(agent.open, 0)
+
+    def test_each_hook_missing_or_raising(self):
+        wanted, original = (4, 2), _engines.hook
+        for point in "__init__", "run_batch", "process_batch_result":
+            for how in "missing", "raising":
+
+                def broken(owner, name, label, before=None, after=None, point=point, how=how):
+                    if name == point and how == "missing":
+                        return original(None, f"no {name}", label)
+                    if name == point:
+                        before, after = before and refuse, None
+                    return original(owner, name, label, before, after)
+
+                with (
+                    self.subTest(point, how=how),
+                    mock.patch("cuspan._engine_sglang.hook", broken),
+                    self.assertLogs("cuspan", "WARNING") as logged,
+                ):
+                    self.assertEqual(self.run_batches(self.made()), wanted)
+                    self.assertEqual(len(logged.output), 1, logged.output)
+                self.doCleanups()
+                self.setUp()
+
+    def test_a_batch_that_fails(self):
+        scheduler = self.made()
+        scheduler.fails = True
+        with self.assertRaises(Refused):
+            scheduler.run_batch(self.batch("extend", self.request("a", 5), lens=[5], prefixes=[0]))
+        self.assertEqual(self.agent.open, 0)
+
+
+class FINISH_ABORT:
+    pass
+
+
+if __name__ == "__main__":
+    unittest.main()

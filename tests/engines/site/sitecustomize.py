@@ -1,0 +1,78 @@
+"""Installs an agent in each process of an engine that records what the adapters report, in ENGINE_EVENTS/PID.jsonl.
+ENGINE_BROKEN=POINT:missing or POINT:raising breaks one of their hooks. ENGINE_STUBS: see cpu_stubs.py."""
+
+import json
+import os
+import sys
+
+sys.path += [os.environ["ENGINE_PYTHONPATH"], os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]
+
+import cpu_stubs  # noqa: E402
+
+from cuspan import _engines  # noqa: E402
+from tests.fake_engine_agent import FakeAgent  # noqa: E402
+
+
+class Writer(FakeAgent):
+    def __init__(self):
+        super().__init__()
+        self._file = None
+
+    def _write(self, **record):
+        if self._file is None or self._file[0] != os.getpid():  # engines fork
+            self._file = os.getpid(), open(f"{os.environ['ENGINE_EVENTS']}/{os.getpid()}.jsonl", "a", buffering=1)
+        self._file[1].write(json.dumps(record) + "\n")
+
+    def request(self, info):
+        number = super().request(info)
+        made = self.requests[number]
+        context = made["context"]
+        self._write(what="request", number=number, **{**made, "context": context and context.traceparent()})
+        return number
+
+    def request_end(self, number, reason, tokens):
+        self._write(what="end", number=number, reason=reason, tokens=tokens)
+        return super().request_end(number, reason, tokens)
+
+    def iteration(self, info):
+        super().iteration(info)
+        self._write(what="iteration", **self.iterations.pop())
+        return 0
+
+    def iteration_end(self):
+        self._write(what="iteration_end")
+        return super().iteration_end()
+
+    def iteration_here(self, info):
+        token = super().iteration_here(info)
+        thread, made = self.threads[-1]
+        self._write(what="here", thread=thread, number=made["number"], seed=made["seed"])
+        return token
+
+    def detach(self, token):
+        self._write(what="detach")
+        return super().detach(token)
+
+
+def refuse(*_args, **_keywords):
+    raise OSError("broken by the test")
+
+
+def break_hook(point, how):
+    original = _engines.hook
+
+    def hook(owner, name, label, before=None, after=None):
+        if f"{label}.{name}" != point:
+            return original(owner, name, label, before, after)
+        if how == "missing":
+            return original(object(), name if name != "__init__" else "", label)
+        return original(owner, name, label, before and refuse, after and refuse)
+
+    _engines.hook = hook
+
+
+if os.environ.get("ENGINE_BROKEN"):
+    break_hook(*os.environ["ENGINE_BROKEN"].split(":"))
+if os.environ.get("ENGINE_EVENTS"):
+    _engines._install(Writer())
+cpu_stubs.install(os.environ.get("ENGINE_STUBS", ""))
