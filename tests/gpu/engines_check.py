@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Compares the spans of a serving engine with what the engine itself says (transformers_serve.py).
+
+    engines_check.py SPANS.jsonl SERVED.json [--all]
+
+--all: every iteration was recorded. Prints one line with the figures; each fault on a line of its own, and exit status 1."""
+
+import collections
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from agent_case import raw_spans_in, spans_in  # noqa: E402
+
+GPU = {"kernel", "memcpy", "memset", "graph"}
+
+
+def union_ns(intervals):
+    total, until = 0, 0
+    for start, end in sorted(intervals):
+        total += max(0, end - max(start, until))
+        until = max(until, end)
+    return total
+
+
+def main():
+    text, served = Path(sys.argv[1]).read_text(encoding="utf-8"), json.loads(Path(sys.argv[2]).read_text(encoding="utf-8"))
+    is_all, faults = "--all" in sys.argv, []
+    spans = spans_in(text)
+    by_id = {(span.trace_id, span.span_id): span for span in spans}
+    links = {(raw["traceId"], raw["spanId"]): [(link["traceId"], link["spanId"]) for link in raw.get("links", [])] for raw in raw_spans_in(text)}
+    roots = sorted((span for span in spans if "engine.iteration.requests" in span.attributes), key=lambda span: span.attributes["engine.iteration.number"])
+    ranks = {span.trace_id: span for span in spans if "engine.iteration.number" in span.attributes and span not in roots}
+    requests = {span.attributes["gen_ai.request.id"]: span for span in spans if "gen_ai.request.id" in span.attributes}
+
+    # Requests: all there, below their contexts, with the engine's tokens.
+    tokens = collections.Counter()
+    for batch in served["batches"]:
+        for name, count in batch:
+            tokens[name] += count
+    for at, (name, (prompt, _)) in enumerate(served["wanted"].items()):
+        span = requests.get(name)
+        if span is None:
+            faults.append(f"request {name} has no span")
+            continue
+        found = {key: span.attributes[f"engine.request.{key}"] for key in ("prompt_tokens", "generated_tokens", "prefill_tokens", "decode_tokens")}
+        if (span.trace_id, span.parent_id) != (f"{at + 1:032x}", f"{at + 1:016x}"):
+            faults.append(f"request {name} has another parent")
+        if found["prompt_tokens"] != prompt or found["generated_tokens"] != served["outputs"][name]:
+            faults.append(f"request {name}: {found}, and the engine has {prompt} and {served['outputs'][name]}")
+        if found["prefill_tokens"] + found["decode_tokens"] != tokens[name]:
+            faults.append(f"request {name}: {found}, and the engine computed {tokens[name]} tokens")
+
+    # Iterations: numbers, members and tokens of the engine.
+    if is_all and [root.attributes["engine.iteration.number"] for root in roots] != list(range(1, len(served["batches"]) + 1)):
+        faults.append(f"{len(roots)} iterations, and the engine has {len(served['batches'])}")
+    for root in roots:
+        batch = served["batches"][root.attributes["engine.iteration.number"] - 1]
+        parts = [(part.split()[0], int(part.split()[2])) for part in root.attributes.get("engine.iteration.parts", [])]
+        if parts != [tuple(part) for part in batch[:128]] or root.attributes["engine.iteration.requests"] != len(batch):
+            faults.append(f"{root.name}: {parts[:4]}, and the engine has {batch[:4]}")
+
+    # Links: both ways, none dangles.
+    linked = [(source, target) for source, targets in links.items() for target in targets
+              if source in by_id and ("engine.iteration.requests" in by_id[source].attributes or "gen_ai.request.id" in by_id[source].attributes)]
+    faults += [f"{by_id[source].name} has a link that leads nowhere" for source, target in linked if target not in by_id and len(target[0]) == 32
+               and not target[0].startswith("0" * 20)][:5]
+
+    # GPU work while the engine serves is below an iteration.
+    work = [span for span in spans if span.attributes.get("cuda.activity") in GPU]
+    first, last = (min(rank.start_ns for rank in ranks.values()), max(rank.end_ns for rank in ranks.values())) if ranks else (0, 0)
+    serving = [span for span in work if first <= span.start_ns <= last]
+    inside = [span for span in serving if span.trace_id in ranks]
+    share = sum(span.end_ns - span.start_ns for span in inside) / max(1, sum(span.end_ns - span.start_ns for span in serving))
+    if is_all and share < 0.99:
+        faults.append(f"{share:.4f} of the GPU work is below an iteration")
+        outside = collections.Counter(span.name[:60] for span in serving if span.trace_id not in ranks)
+        faults.append(f"outside: {outside.most_common(5)}")
+
+    # Shares add up.
+    busy = sum(rank.attributes.get("cuda.total.gpu_time", 0) for rank in ranks.values())
+    shares = sum(span.attributes.get(f"engine.request.gpu_share.{phase}", 0) for span in requests.values() for phase in ("prefill", "decode"))
+    parts = sum(len(batch) for batch in served["batches"])
+    if is_all and abs(busy - shares) > parts:
+        faults.append(f"the shares add up to {shares} ns, and the iterations to {busy}")
+    measured = union_ns([(span.start_ns, span.end_ns) for span in inside])
+    if is_all and abs(measured - busy) > 0.01 * measured:
+        faults.append(f"GPU time of the iterations is {busy} ns, and their spans' {measured}")
+    print(f"{len(requests)} requests, {len(roots)} iterations, {len(linked)} links, {len(serving)} GPU spans while serving, "
+          f"{100 * share:.2f} % below iterations, busy {busy / 1e6:.2f} ms, shares {shares / 1e6:.2f} ms, {len(faults)} faults")
+    print("\n".join(faults[:20]))
+    return bool(faults)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
