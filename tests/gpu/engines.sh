@@ -1,6 +1,7 @@
 #!/bin/bash
-# Serving engines on this machine's GPU: transformers' continuous batching, with every iteration recorded and with one in 64.
-#   tests/gpu/engines.sh OUTDIR [CUPTI-LIBRARY]    about two minutes
+# Serving engines on this machine's GPU: transformers' continuous batching, eager, with graphs and asynchronous, with every iteration
+# recorded and with one in 64. Also writes a recording (engine.cuspanrec).
+#   tests/gpu/engines.sh OUTDIR [CUPTI-LIBRARY]    about three minutes
 # Needs build/cuspan, build/python.zip and python3 with PyTorch and transformers 5.
 set -eu
 # shellcheck source=../../tools/lib.sh
@@ -27,4 +28,8 @@ serve() {
 serve all tiny 50 100 30 1
 serve most 1b 256 200 40 1
 serve some 1b 256 200 40 0.015625
+ENGINE_OPTIONS=use_cuda_graph serve graphs 1b 64 100 30 1
+ENGINE_OPTIONS=use_async_batching serve async 1b 64 100 30 1
+PYTHONPATH=$PWD/python build/cuspan run --set "cupti.library=$CUPTI" --set "record_file=$OUT/engine.cuspanrec" --set engine.ratio=1 -- \
+    python3 tests/gpu/programs/transformers_serve.py tiny 12 60 8 "$OUT/engine.json" >"$OUT/engine.txt" 2>&1 || STATUS=1
 exit $STATUS

@@ -41,7 +41,8 @@ def main():
     with torch.device("cuda"):
         model = LlamaForCausalLM(LlamaConfig(vocab_size=32000, max_position_embeddings=8192, **SHAPES[size])).to(torch.bfloat16).eval()
     model.set_attn_implementation(os.environ.get("ATTENTION", "sdpa"))
-    config = ContinuousBatchingConfig(num_blocks=4096, block_size=32, max_batch_tokens=2048)
+    options = {name: True for name in os.environ.get("ENGINE_OPTIONS", "").split(",") if name}  # use_cuda_graph, use_async_batching
+    config = ContinuousBatchingConfig(num_blocks=4096, block_size=32, max_batch_tokens=2048, **options)
     generation = GenerationConfig(max_new_tokens=generated, do_sample=False, eos_token_id=-1, pad_token_id=0)
     manager = model.init_continuous_batching(generation_config=generation, continuous_batching_config=config)
     rng, wanted, batches, outputs = random.Random(7), {}, [], {}
