@@ -1,7 +1,7 @@
 """Continuous batching of transformers (model.init_continuous_batching(), `transformers serve --continuous-batching`).
 
 One thread schedules and computes. With tensor parallelism, each rank schedules the same requests, which rank 0 has
-received and broadcasts. What cuspan notes on a request is therefore on all ranks.
+received and broadcasts. A note of cuspan on a request is therefore on all ranks.
 
 Tested with transformers 5.17 without tensor parallelism."""
 

@@ -10,6 +10,7 @@ Tested with vLLM 0.24 (CPU build; asynchronous scheduling and speculation with r
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from types import ModuleType
@@ -79,22 +80,30 @@ class _Core:
         kind = FORWARD
         if not output.total_num_scheduled_tokens:  # to pass on ended requests, or for a KV cache's connector
             kind = NO_ITERATION if getattr(output, "kv_connector_metadata", None) is None else TRANSFER
-        output.cuspan = self._schedule.stamp(self._parts(output), kind)
+        cached = output.scheduled_cached_reqs
+        names, members, tokens = cached.req_ids, self._schedule.members, output.num_scheduled_tokens
+        resumed, drafts = _resumed_of(cached), output.scheduled_spec_decode_tokens
+        parts = self._new_parts(output.scheduled_new_reqs, tokens)
+        if resumed or drafts:
+            special = self._cached_parts(cached, tokens, resumed, drafts)
+            output.cuspan = self._schedule.stamp(itertools.chain(parts, special), kind)
+        else:
+            columns = map(members.__getitem__, names), map(tokens.__getitem__, names), cached.num_computed_tokens
+            output.cuspan = self._schedule.stamp(parts, kind, columns=columns)
 
-    def _parts(self, output: Any) -> Iterator[Part]:
+    def _new_parts(self, requests: Any, tokens: Any) -> Iterator[Part]:
         members = self._schedule.members
-        tokens, drafts = output.num_scheduled_tokens, output.scheduled_spec_decode_tokens
-        for new in output.scheduled_new_reqs:
+        for new in requests:
             name = new.req_id
             member, computed = members.get(name), new.num_computed_tokens
             if member is None:
                 yield self._admit(self._scheduler.requests[name], computed), tokens[name], computed, 0, False
             else:  # the second model runner gets all of a request again after a preemption
                 yield self._resumed(member, name), tokens[name], computed, 0, True
-        cached = output.scheduled_cached_reqs
-        resumed = _resumed_of(cached)
+
+    def _cached_parts(self, cached: Any, tokens: Any, resumed: Any, drafts: Any) -> Iterator[Part]:
         for name, computed in zip(cached.req_ids, cached.num_computed_tokens):
-            member = members[name]
+            member = self._schedule.members[name]
             is_resumed = name in resumed
             if is_resumed:
                 self._resumed(member, name)
@@ -117,7 +126,7 @@ class _Core:
         )
 
     def _resumed(self, member: Member, name: str) -> Member:
-        """What it has generated is computed again, too."""
+        """The generated tokens are computed again, too."""
         member.prefill = self._scheduler.requests[name].num_tokens
         return member
 

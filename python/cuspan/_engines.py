@@ -1,8 +1,8 @@
 """Finds serving engines in the program, and follows their iterations. Each engine has an adapter (_engine_NAME.py),
 which is loaded after the engine's own module.
 
-An adapter wraps functions of the engine. What it adds never raises into the engine, and keeps no reference to prompts
-and outputs, of which only lengths are read. A function that an engine's version lacks is logged once."""
+An adapter wraps functions of the engine. Its own code never raises into the engine, reads only the lengths of prompts
+and outputs, and keeps no reference to them. A function that an engine's version lacks is logged once."""
 
 from __future__ import annotations
 

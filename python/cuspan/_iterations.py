@@ -104,12 +104,21 @@ class Schedule:
         if member is not None:
             self._ended.append((member.number, reason, tokens))
 
-    def stamp(self, parts: Iterable[Part] = (), kind: int = FORWARD, number: int | None = None) -> Stamp:
-        """The next iteration. The requests reported since the last one travel with it."""
+    def stamp(
+        self,
+        parts: Iterable[Part] = (),
+        kind: int = FORWARD,
+        number: int | None = None,
+        columns: tuple[Iterable[Member], Iterable[int], Iterable[int]] = ((), (), ()),
+    ) -> Stamp:
+        """The next iteration. The requests reported since the last one travel with it. `columns` are further parts, not
+        resumed and without drafts: requests, tokens, tokens computed before. They take 0.13 us each, others 0.25 us."""
         words: list[int] = []
         for member, tokens, computed, drafts, resumed in parts:
             phase = _DECODE if computed >= member.prefill else 0
             words += (member.number, phase + resumed * _RESUMED + tokens * _TOKENS, computed + drafts * _DRAFTS)
+        for member, tokens, computed in zip(*columns):
+            words += (member.number, (_DECODE if computed >= member.prefill else 0) + tokens * _TOKENS, computed)
         if kind != NO_ITERATION:
             self.number = self.number + 1 if number is None else number
         recorded = kind != NO_ITERATION and self._begins_sampled and self._budget.take()
@@ -138,7 +147,7 @@ class Rank:
         return _agent.IterationInfo(self._engine, seed, number, kind, recorded, rank, ranks)
 
     def begin(self, stamp: Stamp | None) -> bool:
-        """Without a stamp, the work belongs to no iteration. Returns whether one has begun, for end()."""
+        """Without a stamp, the work belongs to no iteration. Returns whether it began one."""
         if stamp is None:
             return False
         seed, number, kind, recorded, parts, new, ended = stamp

@@ -338,7 +338,7 @@ class Vllm(Case):
 
 
 def fake_vllm():
-    """What the adapter uses of vLLM, new classes each time."""
+    """The part of vLLM that the adapter uses, new classes each time."""
 
     class OutputProcessor:
         def add_request(self, request, prompt=None):
@@ -377,7 +377,7 @@ def fake_vllm():
 
 
 class Engine:
-    """What EngineCore's loop does."""
+    """The loop of EngineCore, step by step."""
 
     def __init__(self, modules, traces=None):
         self.modules = modules

@@ -16,7 +16,7 @@ UNSAMPLED = SAMPLED[:-1] + "0"
 
 
 def said():
-    """What the stub was told, with its numbers of requests counted from 1."""
+    """The calls of the stub since the last time."""
     lines = stub.stub_text().decode().splitlines()
     stub.stub_forget()
     return lines

@@ -11,15 +11,14 @@ import json
 import os
 import re
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
+from servers import Events, Server, make_model, running, traceparent, warnings_of
+
 HERE = Path(__file__).resolve().parent
-PYTHON = HERE.parents[1] / "python"
 REQUESTS = int(os.environ.get("REQUESTS", "50"))
 FINISHED, ABORTED = 0, 1
 PREFILL, DECODE = 0, 1
@@ -27,87 +26,6 @@ _LOGGED = re.compile(
     r"Iteration\(\d+\): (\d+) context requests, (\d+) context tokens, (\d+) generation requests, "
     r"(\d+) generation tokens(?![^\n]*dummy)"
 )
-_WARNED = re.compile(r"cuspan: [^\n]*")
-ENVIRONMENT = {
-    "HF_HUB_OFFLINE": "1",
-    "OMP_NUM_THREADS": "1",
-    "VLLM_CPU_KVCACHE_SPACE": "1",
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-    "VLLM_NO_USAGE_STATS": "1",
-    "DO_NOT_TRACK": "1",
-    "CUDA_INJECTION64_PATH": "",
-    "ENGINE_PYTHONPATH": str(PYTHON),
-    "PYTHONPATH": str(HERE / "site"),
-}
-
-
-def make_model(folder: Path) -> None:
-    from tokenizers import Tokenizer, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
-    config = {
-        "architectures": ["LlamaForCausalLM"],
-        "model_type": "llama",
-        "hidden_size": 128,
-        "intermediate_size": 256,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "head_dim": 32,
-        "vocab_size": 512,
-        "max_position_embeddings": 2048,
-        "rms_norm_eps": 1e-5,
-        "rope_theta": 10000.0,
-        "hidden_act": "silu",
-        "bos_token_id": 1,
-        "eos_token_id": 2,
-        "tie_word_embeddings": False,
-        "torch_dtype": "float32",
-    }
-    folder.mkdir()
-    (folder / "config.json").write_text(json.dumps(config))
-    (folder / "generation_config.json").write_text('{"bos_token_id": 1, "eos_token_id": 2}')
-    words = {"<unk>": 0, "<s>": 1, "</s>": 2, **{f"t{at}": at for at in range(3, 512)}}
-    tokenizer = Tokenizer(models.WordLevel(words, unk_token="<unk>"))
-    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>", bos_token="<s>", eos_token="</s>")
-    fast.save_pretrained(folder)
-
-
-def run(command: list[str], log: Path, **environment: str) -> int:
-    """In a process group of its own, of which nothing is left."""
-    with log.open("w") as file:
-        variables = {**os.environ, **ENVIRONMENT, **environment}
-        process = subprocess.Popen(command, env=variables, stdout=file, stderr=file, start_new_session=True)
-        try:
-            return process.wait(timeout=400)
-        finally:
-            try:
-                os.killpg(process.pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-
-
-class Events:
-    """What the processes of one engine reported."""
-
-    def __init__(self, folder: Path) -> None:
-        self.by_process = {
-            path.stem: [json.loads(line) for line in path.read_text().splitlines()] for path in folder.glob("*.jsonl")
-        }
-        self.ranks: dict[int, list[dict]] = {}
-        self.requests: dict[int, dict] = {}
-        self.here: list[dict] = []
-        for records in self.by_process.values():
-            iterations = [record for record in records if record["what"] == "iteration" and record["kind"] != 1]
-            if iterations:
-                self.ranks[iterations[0]["rank"]] = iterations
-            for record in records:
-                if record["what"] == "request":
-                    self.requests[record["number"]] = record
-                elif record["what"] == "end":
-                    self.requests[record["number"]].update(reason=record["reason"], generated=record["tokens"])
-            self.here += [record for record in records if record["what"] == "here"]
 
 
 class Case(unittest.TestCase):
@@ -121,11 +39,9 @@ class Case(unittest.TestCase):
         """Returns vLLM's results, the events and the log."""
         folder = Path(tempfile.mkdtemp(dir=self.folder))
         command = [sys.executable, HERE / "vllm_load.py", self.folder / "model", folder / "out.json", requests]
-        status = run(
-            [str(word) for word in (*command, *arguments)],
-            folder / "log",
-            **{"ENGINE_EVENTS": str(folder), **environment},
-        )
+        variables = {"ENGINE_EVENTS": str(folder), **environment}
+        with running([*command, *arguments], folder / "log", **variables) as process:
+            status = process.wait(timeout=400)
         log = (folder / "log").read_text(errors="replace")
         self.assertEqual(status, 0, log[-3000:])
         return json.loads((folder / "out.json").read_text()), Events(folder), log
@@ -149,8 +65,8 @@ class Case(unittest.TestCase):
                 [[one[key] for key in same] for one in iterations], [[one[key] for key in same] for one in first]
             )
             self.assertTrue(rank == 0 or not any(made["parts"] for made in iterations))
-        self.check_requests(done, events)
-        self.assertEqual(_WARNED.findall(log), [])
+        self.check_requests(done, events, phases)
+        self.assertEqual(warnings_of(log), [])
         print(
             f"{self.id().split('.')[-1]}: {len(first)} iterations, {len(own)} in vLLM's log, {ranks} ranks, "
             f"{sum(one[1] + one[3] for one in found)} tokens, {sum(made['recorded'] for made in first)} recorded"
@@ -160,14 +76,15 @@ class Case(unittest.TestCase):
         tokens = {phase: [part[3] for part in parts if part[1] == phase] for phase in (PREFILL, DECODE)}
         return len(tokens[PREFILL]), sum(tokens[PREFILL]), len(tokens[DECODE]), sum(tokens[DECODE])
 
-    def check_requests(self, done: list[dict], events: Events) -> None:
-        """None is missing; context and tokens are right."""
+    def check_requests(self, done: list[dict], events: Events, is_cached_known: bool) -> None:
+        """None is missing; context and tokens are right. After a preemption, vLLM returns what was cached then."""
         named = {made["id"]: made for made in events.requests.values()}
         self.assertEqual(sorted(named), sorted(made["id"] for made in done))
         for made in done:
             request, at = named[made["id"]], int(made["id"][1:])
-            self.assertEqual(request["context"], f"00-{at + 1:032x}-{at + 1:016x}-01")
-            self.assertEqual((request["prompt"], request["cached"]), (made["prompt"], made["cached"]))
+            self.assertEqual(request["context"], traceparent(at))
+            self.assertEqual(request["prompt"], made["prompt"])
+            self.assertTrue(request["cached"] == made["cached"] or not is_cached_known)
             self.assertEqual(request["reason"], ABORTED if made["aborted"] else FINISHED)
             if not made["aborted"]:
                 self.assertEqual(request["generated"], len(made["tokens"][0]))
@@ -185,7 +102,7 @@ class Engines(Case):
         self.check(*self.load("pipeline_parallel_size=2"), ranks=2)
 
     def test_preemptions(self) -> None:
-        done, events, log = self.load("num_gpu_blocks_override=60", "block_size=16")
+        done, events, log = self.load("num_gpu_blocks_override=70", "block_size=16")
         self.check(done, events, log, phases=False)
         resumed = sum(part[2] for made in events.ranks[0] for part in made["parts"])
         self.assertGreater(resumed, 10)
@@ -207,6 +124,53 @@ class Engines(Case):
         drafts = sum(part[5] for made in events.ranks[0] for part in made["parts"])
         self.assertGreater(drafts, 100)
         print(f"{drafts} drafts")
+
+
+class Http(Case):
+    """The context arrives from the header of an HTTP request, whether vLLM traces or not."""
+
+    def check_contexts(self, *arguments: str) -> None:
+        folder, model = Path(tempfile.mkdtemp(dir=self.folder)), self.folder / "model"
+        options = "--load-format dummy --enforce-eager --max-model-len 1024 --dtype float32 --max-num-seqs 32"
+        module = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", model]
+        command = [*module, *options.split(), "--host", "127.0.0.1", "--port", 27811, *arguments]
+        server = Server(command, folder, model, 27811, ignore_eos=True)
+        events = server.run([[5 + at] * (3 + at) for at in range(REQUESTS)])
+        self.assertEqual(server.used, [8] * REQUESTS)
+        self.assertEqual(warnings_of(server.log()), [])
+        found = {made["id"]: made["context"] for made in events.requests.values()}
+        self.assertEqual(found, {f"cmpl-r{at}-0": traceparent(at) for at in range(REQUESTS)})
+        print(f"{len(found)} contexts of {REQUESTS} with {' '.join(arguments) or 'no endpoint'}")
+
+    def test_without_an_endpoint(self) -> None:
+        self.check_contexts()
+
+    def test_with_an_endpoint(self) -> None:
+        self.check_contexts("--otlp-traces-endpoint", "http://127.0.0.1:9/v1/traces")
+
+
+class Broken(Case):
+    """Each hook is missing, or raises, in turn: one line in a process, and the same tokens."""
+
+    POINTS = [
+        "OutputProcessor.add_request",
+        "EngineCore.__init__",
+        "Scheduler.schedule",
+        "Scheduler._free_request",
+        "WorkerWrapperBase.init_worker",
+        "Worker.execute_model",
+        "Worker.sample_tokens",
+    ]
+
+    def test_each_hook(self) -> None:
+        done, _, _ = self.load(requests=12)
+        wanted = [made["tokens"] for made in done]
+        for point in self.POINTS:
+            for how in "missing", "raising":
+                with self.subTest(point, how=how):
+                    done, _, log = self.load(requests=12, ENGINE_BROKEN=f"vLLM {point}:{how}")
+                    self.assertEqual([made["tokens"] for made in done], wanted)
+                    self.assertEqual(len(warnings_of(log)), 1, warnings_of(log))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,145 @@
+"""For the tests with servers: a tiny model, processes of an engine, what they report, and requests over HTTP."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PYTHON = HERE.parents[1] / "python"
+_WARNED = re.compile(r"cuspan: [^\n]*")
+ENVIRONMENT = {
+    "HF_HUB_OFFLINE": "1",
+    "OMP_NUM_THREADS": "1",
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "VLLM_NO_USAGE_STATS": "1",
+    "DO_NOT_TRACK": "1",
+    "CUDA_INJECTION64_PATH": "",
+    "ENGINE_PYTHONPATH": str(PYTHON),
+    "PYTHONPATH": str(HERE / "site"),
+}
+
+
+def make_model(folder: Path) -> None:
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    config = {
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "hidden_size": 128,
+        "intermediate_size": 256,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "head_dim": 32,
+        "vocab_size": 512,
+        "max_position_embeddings": 2048,
+        "rms_norm_eps": 1e-5,
+        "rope_theta": 10000.0,
+        "hidden_act": "silu",
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+        "tie_word_embeddings": False,
+        "torch_dtype": "float32",
+    }
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "generation_config.json").write_text('{"bos_token_id": 1, "eos_token_id": 2}')
+    words = {"<unk>": 0, "<s>": 1, "</s>": 2, **{f"t{at}": at for at in range(3, 512)}}
+    tokenizer = Tokenizer(models.WordLevel(words, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, unk_token="<unk>", bos_token="<s>", eos_token="</s>")
+    fast.save_pretrained(folder)
+
+
+@contextlib.contextmanager
+def running(command: list[object], log: Path, **environment: str) -> Iterator[subprocess.Popen]:
+    """In a process group of its own, of which nothing is left."""
+    with log.open("w") as file:
+        variables = {**os.environ, **ENVIRONMENT, **environment}
+        words = [str(word) for word in command]
+        process = subprocess.Popen(words, env=variables, stdout=file, stderr=file, start_new_session=True)
+        try:
+            yield process
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def traceparent(at: int) -> str:
+    return f"00-{at + 1:032x}-{at + 1:016x}-01"
+
+
+class Events:
+    """The reports of an engine's processes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.by_process = {
+            path.stem: [json.loads(line) for line in path.read_text().splitlines()] for path in folder.glob("*.jsonl")
+        }
+        self.ranks: dict[int, list[dict]] = {}
+        self.requests: dict[int, dict] = {}
+        self.here: list[dict] = []
+        for records in self.by_process.values():
+            iterations = [record for record in records if record["what"] == "iteration" and record["kind"] != 1]
+            if iterations:
+                self.ranks[iterations[0]["rank"]] = iterations
+            for record in records:
+                if record["what"] == "request":
+                    self.requests[record["number"]] = record
+                elif record["what"] == "end":
+                    self.requests[record["number"]].update(reason=record["reason"], generated=record["tokens"])
+            self.here += [record for record in records if record["what"] == "here"]
+
+
+class Server:
+    """An engine behind HTTP, with an agent that records in each process."""
+
+    def __init__(self, command: list[object], folder: Path, model: Path, port: int, **options: object) -> None:
+        self.command, self.folder, self.model, self.port = command, folder, model, port
+        self.options = options
+        self.used: list[int] = []
+
+    def post(self, at: int, prompt: object) -> None:
+        body = {"model": str(self.model), "prompt": prompt, "max_tokens": 8, **self.options}
+        headers = {"Content-Type": "application/json", "traceparent": traceparent(at), "X-Request-Id": f"r{at}"}
+        url = f"http://127.0.0.1:{self.port}/v1/completions"
+        with urllib.request.urlopen(
+            urllib.request.Request(url, json.dumps(body).encode(), headers), timeout=200
+        ) as out:
+            self.used.append(json.load(out)["usage"]["completion_tokens"])
+
+    def run(self, prompts: list[object]) -> Events:
+        """All requests at once, each with a context of its own."""
+        with running(self.command, self.folder / "log", ENGINE_EVENTS=str(self.folder)) as process:
+            for _ in range(200):
+                with contextlib.suppress(OSError):
+                    urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health", timeout=5).close()
+                    break
+                assert process.poll() is None, self.log()[-3000:]
+                time.sleep(1)
+            threads = [threading.Thread(target=self.post, args=given) for given in enumerate(prompts)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        return Events(self.folder)
+
+    def log(self) -> str:
+        return (self.folder / "log").read_text(errors="replace")
+
+
+def warnings_of(log: str) -> list[str]:
+    return _WARNED.findall(log)
