@@ -217,7 +217,8 @@ class Vllm(Case):
         engine.free("b", "abort")
         results.append(engine.step({"a-0123abcd": 3}, drafts={"a-0123abcd": [-1, -1]}))
         engine.preempt("a-0123abcd")
-        results.append(engine.step({"a-0123abcd": 8}, resumed=["a-0123abcd"]))
+        results.append(engine.step({"a-0123abcd": 6}, resumed=["a-0123abcd"]))
+        results.append(engine.step({"a-0123abcd": 2}))
         engine.dummy()
         engine.free("a-0123abcd", "length")
         results.append(engine.step({}))
@@ -242,12 +243,13 @@ class Vllm(Case):
                 [(b, PREFILL, 0, 2, 0, 0), (a, PREFILL, 0, 2, 3, 0)],
                 [(a, DECODE, 0, 1, 5, 0), (b, DECODE, 0, 1, 2, 0)],
                 [(a, DECODE, 0, 3, 6, 2)],
-                [(a, PREFILL, 1, 8, 0, 0)],
+                [(a, PREFILL, 1, 6, 0, 0)],
+                [(a, PREFILL, 0, 2, 6, 0)],
             ],
         )
-        self.assertEqual([one["kind"] for one in agent.iterations], [0, 0, 0, 0, 0, 1])
+        self.assertEqual([one["kind"] for one in agent.iterations], [0, 0, 0, 0, 0, 0, 1])
         self.assertEqual({(one["engine"], one["rank"], one["ranks"]) for one in agent.iterations}, {("vllm", 0, 2)})
-        self.assertEqual([made["number"] for _, made in agent.threads], [1, 2, 3, 4, 5])
+        self.assertEqual([made["number"] for _, made in agent.threads], [1, 2, 3, 4, 5, 6])
         self.assertEqual(agent.open, 0)
 
     def test_headers_end_in_the_engine_unless_vllm_traces(self):
@@ -255,7 +257,7 @@ class Vllm(Case):
             engine = self.made(traces)
             with cuspan.attach(FIRST):
                 engine.add("a", prompt=5)
-            engine.add("b", prompt=5, headers={"traceparent": SECOND, "tracestate": "x=y"})
+                engine.add("b", prompt=5, headers={"traceparent": SECOND, "tracestate": "x=y"})
             engine.step({"a": 1, "b": 1})
             found = [engine.scheduler.requests[name].trace_headers for name in ("a", "b")]
             wanted = [{"traceparent": FIRST}, {"traceparent": SECOND, "tracestate": "x=y"}]

@@ -90,17 +90,19 @@ class Events:
             path.stem: [json.loads(line) for line in path.read_text().splitlines()] for path in folder.glob("*.jsonl")
         }
         self.ranks: dict[int, list[dict]] = {}
-        self.requests: dict[int, dict] = {}
+        self.requests: dict[tuple[str, int], dict] = {}  # by process and number
+        self.iterations: list[dict] = []
         self.here: list[dict] = []
-        for records in self.by_process.values():
+        for process, records in self.by_process.items():
             iterations = [record for record in records if record["what"] == "iteration" and record["kind"] != 1]
             if iterations:
                 self.ranks[iterations[0]["rank"]] = iterations
+                self.iterations += iterations
             for record in records:
                 if record["what"] == "request":
-                    self.requests[record["number"]] = record
+                    self.requests[process, record["number"]] = record
                 elif record["what"] == "end":
-                    self.requests[record["number"]].update(reason=record["reason"], generated=record["tokens"])
+                    self.requests[process, record["number"]].update(reason=record["reason"], generated=record["tokens"])
             self.here += [record for record in records if record["what"] == "here"]
 
 

@@ -22,6 +22,7 @@ async def load(model, count, arguments):
 
     repeats = arguments.pop("repeats", False)
     abort = arguments.pop("abort", 0)
+    delay = arguments.pop("delay", 0)
     sequences = arguments.pop("sequences", 1)
     settings = {
         "load_format": "dummy",
@@ -49,6 +50,7 @@ async def load(model, count, arguments):
             temperature=0.0 if sequences == 1 else 1.0,
         )
         tokens = []
+        await asyncio.sleep(at * delay)
         with cuspan.attach(traceparent(at)):
             async for output in engine.generate({"prompt_token_ids": prompt}, sampling, request_id=f"r{at}"):
                 tokens = [list(made.token_ids) for made in output.outputs]

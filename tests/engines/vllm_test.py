@@ -102,7 +102,9 @@ class Engines(Case):
         self.check(*self.load("pipeline_parallel_size=2"), ranks=2)
 
     def test_preemptions(self) -> None:
-        done, events, log = self.load("num_gpu_blocks_override=70", "block_size=16")
+        done, events, log = self.load(
+            "num_gpu_blocks_override=50", "block_size=16", "max_model_len=800", "enable_prefix_caching=false"
+        )
         self.check(done, events, log, phases=False)
         resumed = sum(part[2] for made in events.ranks[0] for part in made["parts"])
         self.assertGreater(resumed, 10)
@@ -124,6 +126,37 @@ class Engines(Case):
         drafts = sum(part[5] for made in events.ranks[0] for part in made["parts"])
         self.assertGreater(drafts, 100)
         print(f"{drafts} drafts")
+
+
+class Requests(Case):
+    def test_aborted(self) -> None:
+        """A client that goes away after the first tokens."""
+        done, events, log = self.load("abort=5", requests=12)
+        self.check(done, events, log)
+
+    def test_several_sequences(self) -> None:
+        """They are requests of their own, below the same span."""
+        _, events, log = self.load("sequences=3", requests=12)
+        found = sorted((made["id"].partition("_")[2], made["context"]) for made in events.requests.values())
+        self.assertEqual(found, sorted((f"r{at}", traceparent(at)) for at in range(12) for _ in range(3)))
+        self.assertEqual(warnings_of(log), [])
+
+    def test_cached_prefixes(self) -> None:
+        done, events, log = self.load("repeats=true", "block_size=16", "delay=0.2", requests=12)
+        self.check(done, events, log)
+        cached = sum(made["cached"] for made in events.requests.values())
+        self.assertGreater(cached, 100)
+        print(f"{cached} tokens were cached")
+
+    def test_several_engines(self) -> None:
+        """Data parallelism: each has a seed and numbers of its own."""
+        done, events, log = self.load("data_parallel_size=2")
+        self.check_requests(done, events, True)
+        seeds = {made["seed"] for made in events.iterations}
+        self.assertEqual(len(seeds), 2)
+        for seed in seeds:
+            numbers = [made["number"] for made in events.iterations if made["seed"] == seed]
+            self.assertEqual(numbers, list(range(1, len(numbers) + 1)))
 
 
 class Http(Case):
