@@ -10,8 +10,8 @@ from contextvars import ContextVar
 from types import ModuleType
 from typing import Any
 
-from cuspan import _agent, _attach, _guard
-from cuspan._engines import say_missing
+from cuspan import _agent, _attach
+from cuspan._engines import safely, say_missing
 from cuspan._iterations import Headers
 from cuspan._trace_context import parse
 
@@ -33,13 +33,12 @@ def follow(_: _agent.Agent, module: ModuleType) -> None:
 
     @functools.wraps(original)
     async def call(self: Any, scope: Any, receive: Any, send: Any) -> None:
-        _note(scope)
+        safely("the hook of Starlette.__call__", _note, scope)
         await original(self, scope, receive, send)
 
     application.__call__ = call
 
 
-@_guard.guarded()
 def _note(scope: Any) -> None:
     """A connection's task may serve several requests, so a request without the header replaces the one before."""
     if scope["type"] not in ("http", "websocket"):

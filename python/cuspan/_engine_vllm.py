@@ -77,6 +77,8 @@ class _Core:
     def scheduled(self, _: None, output: Any) -> None:
         if output is RAISED:
             return
+        for name in output.finished_req_ids:
+            self._schedule.end(name)  # unless free() has already
         kind = FORWARD
         if not output.total_num_scheduled_tokens:  # to pass on ended requests, or for a KV cache's connector
             kind = NO_ITERATION if getattr(output, "kv_connector_metadata", None) is None else TRANSFER

@@ -61,6 +61,17 @@ def say_missing(what: str) -> None:
     )
 
 
+def safely(place: str, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+    """None: it has raised. Objects of the engine may raise anything."""
+    try:
+        return function(*args, **keywords)
+    except _guard.NO_ROOM:
+        return None
+    except BaseException as error:
+        _guard.keep(error, place, is_of_value=True)
+        return None
+
+
 def hook(
     owner: Any,
     name: str,
@@ -78,26 +89,17 @@ def hook(
     if getattr(original, "_cuspan_hook", None) == place:
         return True
 
-    def safely(function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
-        try:
-            return function(*args, **keywords)
-        except _guard.NO_ROOM:
-            return None
-        except BaseException as error:
-            _guard.keep(error, place)
-            return None
-
     @functools.wraps(original)
     def call(*args: Any, **keywords: Any) -> Any:
-        token = safely(before, *args, **keywords) if before is not None else None
+        token = safely(place, before, *args, **keywords) if before is not None else None
         try:
             result = original(*args, **keywords)
         except BaseException:
             if after is not None:
-                safely(after, token, RAISED)
+                safely(place, after, token, RAISED)
             raise
         if after is not None:
-            safely(after, token, result)
+            safely(place, after, token, result)
         return result
 
     call._cuspan_hook = place  # type: ignore[attr-defined]

@@ -2,6 +2,7 @@
 run in tests/engines."""
 
 import asyncio
+import decimal
 import types
 import unittest
 import weakref
@@ -57,6 +58,13 @@ class Hooks(Case):
             self.assertEqual([made.name(), made.name()], [5, 5])
         self.assertEqual(len(logged.output), 1)
         self.assertIn("the hook of engine.name failed (Refused: )", logged.output[0])
+
+    def test_an_error_of_an_extension_module(self):
+        """Its last Python frame is ours, and its class is the engine's."""
+        made = types.SimpleNamespace(name=lambda _: 5)
+        hook(made, "name", "engine", decimal.Decimal)
+        with self.assertLogs("cuspan", "WARNING"):
+            self.assertEqual(made.name("x"), 5)
 
     def test_a_missing_function_costs_one_line(self):
         with self.assertLogs("cuspan", "WARNING") as logged:
@@ -265,6 +273,14 @@ class Vllm(Case):
             context = list(self.agent.requests.values())[-1]["context"]
             self.assertEqual((context.traceparent(), context.tracestate), (SECOND, "x=y"))
 
+    def test_a_scheduler_that_frees_in_another_way(self):
+        engine = self.made()
+        engine.add("a", prompt=5)
+        engine.step({"a": 5})
+        engine.scheduler.finished.add("a")
+        engine.step({})
+        self.assertEqual([made["reason"] for made in self.agent.requests.values()], [FINISHED])
+
     def test_a_request_that_ends_in_the_queue(self):
         engine = self.made()
         engine.add("a", prompt=5)
@@ -425,6 +441,7 @@ class Scheduler:
     def __init__(self):
         self.requests = {}
         self._known = set()
+        self.finished = set()
 
     def schedule(self, tokens, drafts=None, resumed=(), new=(), connector=None):
         new = [*new, *(name for name in tokens if name not in self._known)]
@@ -444,7 +461,9 @@ class Scheduler:
                 resumed_req_ids=set(resumed),
             ),
             kv_connector_metadata=connector,
+            finished_req_ids=self.finished,
         )
+        self.finished = set()
         for name, count in tokens.items():
             request = self.requests[name]
             request.num_computed_tokens += count
@@ -456,6 +475,7 @@ class Scheduler:
 
     def _free_request(self, request):
         del self.requests[request.request_id]
+        self.finished.add(request.request_id)
 
 
 class Sglang(Case):

@@ -183,7 +183,7 @@ class Http(Case):
 
 
 class Broken(Case):
-    """Each hook is missing, or raises, in turn: one line in a process, and the same tokens."""
+    """Each hook is missing, or raises, in turn: the same line in each process that has it, and the same tokens."""
 
     POINTS = [
         "OutputProcessor.add_request",
@@ -203,7 +203,8 @@ class Broken(Case):
                 with self.subTest(point, how=how):
                     done, _, log = self.load(requests=12, ENGINE_BROKEN=f"vLLM {point}:{how}")
                     self.assertEqual([made["tokens"] for made in done], wanted)
-                    self.assertEqual(len(warnings_of(log)), 1, warnings_of(log))
+                    self.assertEqual(len(set(warnings_of(log))), 1, warnings_of(log))
+                    self.assertLessEqual(len(warnings_of(log)), 2)
 
 
 if __name__ == "__main__":
