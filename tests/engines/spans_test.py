@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The spans of an engine with the real agent: transformers' continuous batching on a CPU, and a recording of CUDA calls
-that each iteration plays. Needs torch, transformers 5 and the build; no network.
+"""The spans of engines with the real agent: transformers' continuous batching, and vLLM if there is one, on a CPU. Each
+iteration plays a recording of CUDA calls. Needs torch, transformers 5 and the build; no network.
 
     tests/engines/spans_test.py [BUILD]"""
 
 from __future__ import annotations
 
-import collections
+import importlib.util
 import json
 import os
 import subprocess
@@ -14,6 +14,8 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+
+import servers
 
 ROOT = Path(__file__).resolve().parents[2]
 REQUESTS = 50
@@ -46,34 +48,36 @@ def attributes(span: dict) -> dict:
     return found
 
 
-class Spans(unittest.TestCase):
+class Engine:
+    """The tests of each engine. A subclass runs it in setUpClass()."""
+
+    ENGINE = ""
+    RANKS = 1
+    WARM_UPS = 0  # runs of the model outside iterations
+
     @classmethod
-    def setUpClass(cls) -> None:
-        with tempfile.TemporaryDirectory(prefix="cuspan-engines-") as folder:
-            spans = Path(folder, "spans.jsonl")
-            settings = f"cupti.library={BUILD}/libcuspan-replay.so;output_file={spans};engine.ratio=1"
-            environment = {
-                **os.environ,
-                "CUDA_INJECTION64_PATH": f"{BUILD}/libcuspan.so",
-                "HOST_DOUBLE": f"{BUILD}/libcuspan-replay.so",
-                "HOST_RECORDING": f"{ROOT}/examples/recordings/vector_add.cuspanrec",
-                "CUSPAN_SET": settings,
-            }
-            done = subprocess.run(
-                [sys.executable, "-c", PROGRAM, f"{folder}/result"], env=environment, capture_output=True, text=True
-            )
-            assert done.returncode == 0, done.stderr[-3000:]
-            cls.log = done.stderr
-            cls.batches, cls.wanted = json.loads(Path(folder, "result").read_text())
-            cls.spans = [
-                span
-                for line in spans.read_text().splitlines()
-                for resource in json.loads(line)["resourceSpans"]
-                for scope in resource["scopeSpans"]
-                for span in scope["spans"]
-            ]
+    def run_engine(cls, command: list[object], folder: Path, **more: str) -> None:
+        spans = folder / "spans.jsonl"
+        environment = {
+            **os.environ,
+            **more,
+            "CUDA_INJECTION64_PATH": f"{BUILD}/libcuspan.so",
+            "HOST_DOUBLE": f"{BUILD}/libcuspan-replay.so",
+            "HOST_RECORDING": f"{ROOT}/examples/recordings/vector_add.cuspanrec",
+            "CUSPAN_SET": f"cupti.library={BUILD}/libcuspan-replay.so;output_file={spans};engine.ratio=1",
+        }
+        done = subprocess.run([str(word) for word in command], env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-3000:]
+        cls.log = done.stdout + done.stderr
+        cls.spans = [
+            span
+            for line in spans.read_text().splitlines()
+            for resource in json.loads(line)["resourceSpans"]
+            for scope in resource["scopeSpans"]
+            for span in scope["spans"]
+        ]
         cls.by_id = {(span["traceId"], span["spanId"]): span for span in cls.spans}
-        cls.requests = [span for span in cls.spans if span["name"] == "transformers request"]
+        cls.requests = [span for span in cls.spans if span["name"] == f"{cls.ENGINE} request"]
         cls.iterations = [span for span in cls.spans if span["name"].startswith("iteration ")]
 
     def test_each_request_has_a_span_in_its_trace(self) -> None:
@@ -88,12 +92,11 @@ class Spans(unittest.TestCase):
             self.assertEqual(found["engine.request.decode_tokens"], generated - 1)
             self.assertEqual(found["engine.request.end"], "finished")
 
-    def test_each_iteration_is_a_trace(self) -> None:
+    def test_each_iteration_is_a_trace_of_all_ranks(self) -> None:
         self.assertEqual(len(self.iterations), self.batches)
-        ranks = collections.Counter(
-            (span["traceId"], span.get("parentSpanId")) for span in self.spans if span["name"] == "rank 0"
-        )
-        self.assertEqual(ranks, {(span["traceId"], span["spanId"]): 1 for span in self.iterations})
+        for rank in range(self.RANKS):
+            found = [(span["traceId"], span["parentSpanId"]) for span in self.spans if span["name"] == f"rank {rank}"]
+            self.assertEqual(sorted(found), sorted((span["traceId"], span["spanId"]) for span in self.iterations))
 
     def test_links_lead_both_ways(self) -> None:
         for here in self.requests + self.iterations:
@@ -105,9 +108,41 @@ class Spans(unittest.TestCase):
         traces = {span["traceId"] for span in self.iterations}
         kernels = [span for span in self.spans if "cuda.kernel.name" in attributes(span) or "vector" in span["name"]]
         inside = sum(span["traceId"] in traces for span in kernels)
-        print(f"{len(self.iterations)} iterations, {len(self.requests)} requests, {inside} of {len(kernels)} kernels")
+        print(
+            f"{self.ENGINE}: {len(self.iterations)} iterations, {len(self.requests)} requests, {len(kernels)} kernels"
+        )
         self.assertGreater(len(kernels), 0)
-        self.assertEqual(inside, len(kernels))
+        self.assertEqual((inside, len(kernels) - inside), (self.batches * self.RANKS, self.WARM_UPS))
+
+
+class Transformers(Engine, unittest.TestCase):
+    ENGINE = "transformers"
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        with tempfile.TemporaryDirectory(prefix="cuspan-engines-") as folder:
+            cls.run_engine([sys.executable, "-c", PROGRAM, f"{folder}/result"], Path(folder))
+            cls.batches, cls.wanted = json.loads(Path(folder, "result").read_text())
+
+
+@unittest.skipUnless(importlib.util.find_spec("vllm"), "there is no vLLM")
+class Vllm(Engine, unittest.TestCase):
+    """Two workers, EngineCore and the program, each a process with an agent."""
+
+    ENGINE = "vllm"
+    RANKS = 2
+    WARM_UPS = 2
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        with tempfile.TemporaryDirectory(prefix="cuspan-engines-") as folder:
+            out, model = Path(folder, "out.json"), Path(folder, "model")
+            servers.make_model(model)
+            program = [sys.executable, Path(__file__).with_name("vllm_load.py"), model, out, REQUESTS]
+            more = {"ENGINE_AGENT": str(ROOT / "tests/support"), "VLLM_WORKER_MULTIPROC_METHOD": "spawn"}
+            cls.run_engine([*program, "tensor_parallel_size=2"], Path(folder), **servers.ENVIRONMENT, **more)
+            cls.wanted = {made["id"]: (made["prompt"], made["wanted"]) for made in json.loads(out.read_text())}
+            cls.batches = cls.log.count(" context requests, ")
 
 
 if __name__ == "__main__":

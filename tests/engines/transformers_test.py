@@ -15,14 +15,15 @@ from unittest import mock
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["CUDA_INJECTION64_PATH"] = ""
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
+PYTHON = Path(__file__).resolve().parents[2] / "python"
+sys.path[:0] = [str(PYTHON), str(PYTHON / "tests")]
 
 import transformers  # noqa: E402
+from fake_engine_agent import DECODE, PREFILL, FakeAgent  # noqa: E402
 from transformers.generation.continuous_batching import continuous_api  # noqa: E402
 from transformers_load import Result, serve, traceparent  # noqa: E402
 
 from cuspan import _engines  # noqa: E402
-from tests.fake_engine_agent import DECODE, PREFILL, FakeAgent  # noqa: E402
 
 FINISHED, ABORTED, FAILED = range(3)
 

@@ -23,6 +23,8 @@ async def load(model, count, arguments):
     repeats = arguments.pop("repeats", False)
     abort = arguments.pop("abort", 0)
     delay = arguments.pop("delay", 0)
+    prompts = arguments.pop("prompts", [3, 17, 60, 130, 400, 700])
+    outputs = arguments.pop("outputs", [1, 2, 8, 30, 64])
     sequences = arguments.pop("sequences", 1)
     settings = {
         "load_format": "dummy",
@@ -39,7 +41,7 @@ async def load(model, count, arguments):
     rng = random.Random(7)
 
     async def one(at):
-        length, wanted = rng.choice([3, 17, 60, 130, 400, 700]), rng.choice([1, 2, 8, 30, 64])
+        length, wanted = rng.choice(prompts), rng.choice(outputs)
         prompt = ([5, 6, 7, 8] * 200)[:length] if repeats else [rng.randrange(3, 512) for _ in range(length)]
         sampling = SamplingParams(
             n=sequences,

@@ -103,7 +103,12 @@ class Engines(Case):
 
     def test_preemptions(self) -> None:
         done, events, log = self.load(
-            "num_gpu_blocks_override=50", "block_size=16", "max_model_len=800", "enable_prefix_caching=false"
+            "num_gpu_blocks_override=20",
+            "block_size=16",
+            "max_model_len=256",
+            "enable_prefix_caching=false",
+            "prompts=[3, 17, 60, 130]",
+            "outputs=[30, 64]",
         )
         self.check(done, events, log, phases=False)
         resumed = sum(part[2] for made in events.ranks[0] for part in made["parts"])

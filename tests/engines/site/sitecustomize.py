@@ -1,16 +1,18 @@
-"""Installs an agent in each process of an engine that records what the adapters report, in ENGINE_EVENTS/PID.jsonl.
+"""Installs an agent in each process of an engine that records what the adapters report, in ENGINE_EVENTS/PID.jsonl. Or,
+with ENGINE_AGENT, starts the real one, and each call of a worker's model plays a recording of CUDA calls.
 ENGINE_BROKEN=POINT:missing or POINT:raising breaks one of their hooks. ENGINE_STUBS: see cpu_stubs.py."""
 
 import json
 import os
 import sys
 
-sys.path += [os.environ["ENGINE_PYTHONPATH"], os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]
+PACKAGE = os.environ["ENGINE_PYTHONPATH"]
+sys.path += [PACKAGE, f"{PACKAGE}/tests", os.path.dirname(os.path.dirname(os.path.abspath(__file__)))]
 
 import cpu_stubs  # noqa: E402
+from fake_engine_agent import FakeAgent  # noqa: E402
 
-from cuspan import _engines  # noqa: E402
-from tests.fake_engine_agent import FakeAgent  # noqa: E402
+from cuspan import _agent, _engines, _imports  # noqa: E402
 
 
 class Writer(FakeAgent):
@@ -73,6 +75,27 @@ def break_hook(point, how):
 
 if os.environ.get("ENGINE_BROKEN"):
     break_hook(*os.environ["ENGINE_BROKEN"].split(":"))
+
+
+def play(module):
+    import python_host
+
+    original = module.CPUModelRunner.execute_model
+
+    def execute_model(self, *args, **keywords):
+        python_host.work(double)
+        return original(self, *args, **keywords)
+
+    module.CPUModelRunner.execute_model = execute_model
+
+
+if os.environ.get("ENGINE_AGENT"):
+    sys.path.append(os.environ["ENGINE_AGENT"])
+    import python_host
+
+    double = python_host.begin()
+    _agent.look_now()
+    _imports.when_imported("vllm.v1.worker.cpu_model_runner", play)
 if os.environ.get("ENGINE_EVENTS"):
     _engines._install(Writer())
 cpu_stubs.install(os.environ.get("ENGINE_STUBS", ""))
