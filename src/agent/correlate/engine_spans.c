@@ -333,6 +333,11 @@ uint32_t engine_spans_account(struct correlate *c, uint32_t iteration)
     return open->account;
 }
 
+uint64_t engine_spans_ended(struct correlate *c, uint32_t iteration)
+{
+    return open_at(c, iteration)->end_ns;
+}
+
 const char *engine_spans_rank(struct correlate *c, uint32_t iteration)
 {
     return open_at(c, iteration)->rank;

@@ -24,6 +24,8 @@ void engine_spans_note(struct correlate *correlate, const struct engine_event *e
 void engine_spans_begin(struct correlate *correlate, struct step *step, struct engine_event *event);
 /* Notes when the iteration ended on the host. */
 void engine_spans_end(struct correlate *correlate, uint32_t iteration, uint64_t time_ns);
+/* Returns when it ended on the host; 0: it is in progress. */
+uint64_t engine_spans_ended(struct correlate *correlate, uint32_t iteration);
 /* Returns the account of an iteration, which this opens if needed; 0: none is free. */
 uint32_t engine_spans_account(struct correlate *correlate, uint32_t iteration);
 /* Returns the name of this rank's span, "rank 3", valid until the iteration closes. */

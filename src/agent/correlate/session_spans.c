@@ -207,8 +207,22 @@ static void end_session(struct correlate *c, struct session *session, const char
         accounts_close(c->counting.accounts, account);
 }
 
+static struct session *session_of_step(struct correlate *c, struct step *step, uint64_t time_ns);
+
+/* The span of a rank covers the whole iteration, also if it makes no calls. */
+static void end_iteration(struct correlate *c, struct step *step)
+{
+    uint64_t end_ns = engine_spans_ended(c, step->iteration);
+    if (step->is_sampled && !step->is_used)
+        (void)session_of_step(c, step, step->at.time);
+    if (step->session && end_ns > step->session->end_ns)
+        step->session->end_ns = end_ns;
+}
+
 static void end_step(struct correlate *c, struct step *step, const char *reason)
 {
+    if (step->iteration)
+        end_iteration(c, step);
     if (step->session)
         end_session(c, step->session, reason);
     else
@@ -303,8 +317,8 @@ __attribute__((noinline)) static struct session *session_of_step(struct correlat
         late->is_open = false;
         return late;
     }
-    while (!steps_free_session(steps))
-        end_step(c, steps_oldest_open(steps), "step");
+    if (!steps_free_session(steps))
+        end_step(c, steps_oldest_session(steps), "step");
     step->session = steps_free_session(steps);
     step->is_used = true;
     step_spans_open(c, step);
@@ -321,24 +335,6 @@ __attribute__((noinline)) static struct session *session_of_step(struct correlat
     return step->session;
 }
 
-/* The span of a rank covers the whole iteration, also if it makes no calls. */
-static void end_iteration(struct correlate *c, uint64_t time_ns)
-{
-    struct step *step = steps_latest(&c->sessions.steps);
-    if (!step || !step->iteration)
-        return;
-    engine_spans_end(c, step->iteration, time_ns);
-    if (step->session && time_ns > step->session->end_ns)
-        step->session->end_ns = time_ns;
-}
-
-static void begin_iteration(struct correlate *c, struct step *step, struct engine_event *event)
-{
-    engine_spans_begin(c, step, event);
-    if (step->iteration && step->is_sampled)
-        (void)session_of_step(c, step, step->at.time);
-}
-
 void session_spans_step(struct correlate *c, struct step_boundary *boundary)
 {
     struct steps *steps = &c->sessions.steps;
@@ -347,11 +343,13 @@ void session_spans_step(struct correlate *c, struct step_boundary *boundary)
     struct step *oldest = steps_oldest(steps);
     if (oldest && (oldest->session || oldest->iteration))
         end_step(c, oldest, "step");
-    end_iteration(c, boundary->time);
+    struct step *latest = steps_latest(steps);
+    if (latest && latest->iteration)
+        engine_spans_end(c, latest->iteration, boundary->time);
     struct step *step = steps_add(steps, c->options.steps, boundary);
     counter_add(COUNTER_steps, 1);
     if (boundary->event) {
-        begin_iteration(c, step, boundary->event);
+        engine_spans_begin(c, step, boundary->event);
         boundary->event = NULL;
         return;
     }

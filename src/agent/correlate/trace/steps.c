@@ -227,6 +227,14 @@ void steps_end_round(struct steps *steps)
     steps->seen = steps->count;
 }
 
+struct step *steps_oldest_session(struct steps *steps)
+{
+    uint64_t i = first_index(steps);
+    while (i < steps->count && !at_index(steps, i)->session)
+        i++;
+    return i < steps->count ? at_index(steps, i) : NULL;
+}
+
 static struct step *oldest_open(struct steps *steps, uint64_t end)
 {
     for (uint64_t i = first_index(steps); i < end; i++)

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define STEPS_KEPT     256 /* boundaries; a round of 0.1 s has as many steps of 0.4 ms */
-#define STEPS_OPEN_MAX 4   /* sampled steps with a session */
+#define STEPS_OPEN_MAX 8   /* sampled steps with a session */
 
 /* All zero: no steps so far. */
 struct steps {
@@ -68,4 +68,6 @@ struct session *steps_session_of(struct steps *steps, const uint8_t trace_id[16]
 void steps_end_round(struct steps *steps);
 struct step *steps_next_ended(struct steps *steps);
 /* Returns the oldest step with an open session, ended or not; NULL: none. */
+struct step *steps_oldest_session(struct steps *steps);
+/* The same also for steps with an open iteration. */
 struct step *steps_oldest_open(struct steps *steps);
