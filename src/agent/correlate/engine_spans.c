@@ -3,7 +3,6 @@
 #include "agent/correlate/counting.h"
 #include "agent/correlate/spans.h"
 #include "agent/correlate/state.h"
-#include "agent/correlate/thread_events.h"
 #include "agent/correlate/trace/engine_requests.h"
 #include "base/accounting/counters.h"
 #include "base/hash.h"
@@ -96,7 +95,8 @@ static bool sample(struct correlate *c, const struct engine_request *given, uint
         memcpy(parent->trace_id, context.trace_id, 16);
         memcpy(parent->span_id, context.span_id, 8);
         strcpy(context.trace_state, given->trace_state);
-        parent->is_sampled = thread_events_sample(c, &context, time_ns, state);
+        parent->is_sampled = sampler_decide_once(&c->sessions.current.sampler, &c->threads.decisions,
+                                                 &context, time_ns, state);
         parent->flags = (given->flags & TRACE_FLAG_RANDOM) | SPAN_FLAG_REMOTE_KNOWN | SPAN_FLAG_REMOTE;
         parent->trace_state =
             tracestates_keep(&c->threads.tracestates, context.trace_id, state, strlen(state));

@@ -16,7 +16,7 @@ struct engine;
 
 void engine_spans_destroy(struct engine *engine);
 
-/* Notes the begin or end of a request at `time_ns`. */
+/* Notes that a request starts or ends at `time_ns`. */
 void engine_spans_note(struct correlate *correlate, const struct engine_event *event, uint64_t time_ns);
 
 /* Begins the step's iteration, and takes the event. Sets step->iteration; 0: no memory, or too many are open.

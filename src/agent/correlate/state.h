@@ -23,7 +23,6 @@ struct engine;
 #define SWEEP_INTERVAL_NS (10 * NS_PER_MS)
 #define RESOURCES_HELD    32
 #define CALL_EVENTS_MAX   8
-#define DECISIONS_KEPT    1024
 
 /* call_spans.h */
 struct held_resource {
@@ -104,16 +103,11 @@ struct thread_state {
     uint64_t open[RANGE_PARENTS_MAX]; /* range IDs, the innermost last; further ranges have no children */
 };
 
-struct decision {
-    uint8_t trace_id[16];
-    bool is_sampled;
-};
-
 /* thread_events.h */
 struct thread_events {
     struct thread_state states[THREADS_MAX]; /* by slot */
     struct tracestates tracestates;
-    struct decision decisions[DECISIONS_KEPT]; /* by trace ID; used if the sampler is not parent-based */
+    struct sampler_decisions decisions;
 };
 
 /* Scratch for the spans of ranges, marks, sessions and summaries. One of them may be emitted while a call's

@@ -1,6 +1,5 @@
 #include "agent/correlate/thread_events.h"
 
-#include "base/hash.h"
 #include "base/accounting/counters.h"
 #include "agent/correlate/counting.h"
 #include "agent/correlate/join/collectives.h"
@@ -73,31 +72,6 @@ struct parent thread_events_parent(struct correlate *c, struct thread_state *sta
     return parent;
 }
 
-/* Returns the slot of the trace's sampling decision. A trace keeps it when it is attached again, on any
- * thread, because the limit counts traces. */
-static struct decision *decision_of(struct correlate *c, const uint8_t trace_id[16])
-{
-    uint64_t low;
-    memcpy(&low, trace_id + 8, sizeof low);
-    return &c->threads.decisions[(low * HASH_SPREAD >> 32) % DECISIONS_KEPT];
-}
-
-bool thread_events_sample(struct correlate *c, const struct trace_context *context, uint64_t time_ns,
-                          char trace_state[TRACE_STATE_MAX])
-{
-    struct decision *decision = decision_of(c, context->trace_id);
-    if (c->options.settings->sampler_parent_based)
-        return sampler_decide(&c->sessions.current.sampler, context, context->trace_id, time_ns, trace_state);
-    if (memcmp(decision->trace_id, context->trace_id, 16) == 0) {
-        strcpy(trace_state, context->trace_state);
-        return decision->is_sampled;
-    }
-    memcpy(decision->trace_id, context->trace_id, 16);
-    decision->is_sampled =
-        sampler_decide(&c->sessions.current.sampler, context, context->trace_id, time_ns, trace_state);
-    return decision->is_sampled;
-}
-
 void thread_events_context(struct correlate *c, const struct thread_info *thread,
                            const struct context_record *attached)
 {
@@ -119,8 +93,10 @@ void thread_events_context(struct correlate *c, const struct thread_info *thread
     memcpy(context.trace_state, attached->state,
            attached->state_bytes < TRACE_STATE_MAX ? attached->state_bytes : 0);
     state->account = session_spans_account_of_iteration(c, context.trace_id, attached->time_ns);
-    state->is_sampled = state->account ? (context.flags & TRACE_FLAG_SAMPLED) != 0
-                                       : thread_events_sample(c, &context, attached->time_ns, trace_state);
+    state->is_sampled = state->account
+                            ? (context.flags & TRACE_FLAG_SAMPLED) != 0
+                            : sampler_decide_once(&c->sessions.current.sampler, &c->threads.decisions,
+                                                  &context, attached->time_ns, trace_state);
     state->trace_state =
         tracestates_keep(&c->threads.tracestates, attached->trace_id, trace_state, strlen(trace_state));
 }

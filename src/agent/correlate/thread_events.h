@@ -1,7 +1,6 @@
 /* Follows each thread's contexts and names, and chooses the parent of its calls and ranges. */
 #pragma once
 
-#include "base/trace_context.h"
 #include "agent/correlate/trace/parent.h"
 #include "model/record.h"
 
@@ -18,7 +17,4 @@ void thread_events_range(struct correlate *correlate, const struct thread_info *
 struct thread_state *thread_events_state(struct correlate *correlate, const struct thread_info *thread,
                                          uint64_t now_ns);
 /* Returns the parent of new spans: the innermost open range, else the thread's context, else the session. */
-/* Decides whether spans of this context are sent, and writes their tracestate. */
-bool thread_events_sample(struct correlate *correlate, const struct trace_context *context, uint64_t time_ns,
-                          char trace_state[TRACE_STATE_MAX]);
 struct parent thread_events_parent(struct correlate *correlate, struct thread_state *state, uint64_t time_ns);

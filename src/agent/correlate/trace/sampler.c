@@ -1,6 +1,7 @@
 #include "agent/correlate/trace/sampler.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -208,6 +209,25 @@ bool sampler_decide(struct sampler *sampler, const struct trace_context *context
         write_state(context ? context->trace_state : "", &ot,
                     is_sampled && *sampler->root_state ? sampler->threshold : NO_VALUE, trace_state);
     return is_sampled;
+}
+
+bool sampler_decide_once(struct sampler *sampler, struct sampler_decisions *decisions,
+                         const struct trace_context *context, uint64_t now_ns,
+                         char trace_state[TRACE_STATE_MAX])
+{
+    uint64_t low;
+    memcpy(&low, context->trace_id + 8, sizeof low);
+    uint32_t slot = (low * HASH_SPREAD >> 32) % SAMPLER_DECISIONS_KEPT;
+    if (sampler->is_parent_based)
+        return sampler_decide(sampler, context, context->trace_id, now_ns, trace_state);
+    if (memcmp(decisions->kept[slot].trace_id, context->trace_id, 16) == 0) {
+        strcpy(trace_state, context->trace_state);
+        return decisions->kept[slot].is_sampled;
+    }
+    memcpy(decisions->kept[slot].trace_id, context->trace_id, 16);
+    decisions->kept[slot].is_sampled =
+        sampler_decide(sampler, context, context->trace_id, now_ns, trace_state);
+    return decisions->kept[slot].is_sampled;
 }
 
 bool sampler_may_sample(const struct settings *settings, const struct trace_context *context)

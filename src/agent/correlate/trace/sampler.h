@@ -29,6 +29,22 @@ void sampler_init(struct sampler *sampler, const struct settings *settings);
 bool sampler_decide(struct sampler *sampler, const struct trace_context *context, const uint8_t trace_id[16],
                     uint64_t now_ns, char trace_state[TRACE_STATE_MAX]);
 
+/* The decisions on the latest traces that came from outside, if the sampler is not parent-based. All zero:
+ * none. */
+#define SAMPLER_DECISIONS_KEPT 1024
+struct sampler_decisions {
+    struct {
+        uint8_t trace_id[16];
+        bool is_sampled;
+    } kept[SAMPLER_DECISIONS_KEPT];
+};
+
+/* Like sampler_decide() for a context. A trace keeps its decision when its context comes again, on any
+ * thread, because the limit counts traces. */
+bool sampler_decide_once(struct sampler *sampler, struct sampler_decisions *decisions,
+                         const struct trace_context *context, uint64_t now_ns,
+                         char trace_state[TRACE_STATE_MAX]);
+
 /* Whether sampler_decide() can sample this context: everything but the limit is known beforehand. Any
  * thread may call it. */
 bool sampler_may_sample(const struct settings *settings, const struct trace_context *context);

@@ -113,7 +113,6 @@ static bool has_link(const struct kept *from, const struct kept *to)
 
 static void test_iteration_is_a_trace_with_its_rank_and_calls(void **state)
 {
-    (void)state;
     begin_engine(0);
     serve();
     correlate_finish(correlate);
@@ -141,7 +140,6 @@ static void test_iteration_is_a_trace_with_its_rank_and_calls(void **state)
 
 static void test_request_has_its_times_tokens_and_shares(void **state)
 {
-    (void)state;
     begin_engine(0);
     serve();
     correlate_finish(correlate);
@@ -170,7 +168,6 @@ static void test_request_has_its_times_tokens_and_shares(void **state)
 
 static void test_links_lead_both_ways(void **state)
 {
-    (void)state;
     begin_engine(0);
     serve();
     correlate_finish(correlate);
@@ -184,7 +181,6 @@ static void test_links_lead_both_ways(void **state)
 
 static void test_iterations_that_are_not_sampled_still_count(void **state)
 {
-    (void)state;
     begin_engine(1ull << 56);
     serve();
     correlate_finish(correlate);
@@ -198,7 +194,6 @@ static void test_iterations_that_are_not_sampled_still_count(void **state)
 static void test_requests_that_are_not_sampled_have_no_span_and_no_link(void **state)
 {
     struct iteration_part parts[] = {part(2, REQUEST_PREFILL, 5), part(4, REQUEST_DECODE, 3)};
-    (void)state;
     begin_engine(0);
     request(2, "r1", 1, 0);
     request(4, "r2", 2, 1);
@@ -216,7 +211,6 @@ static void test_requests_that_are_not_sampled_have_no_span_and_no_link(void **s
 
 static void test_other_ranks_send_their_span_only(void **state)
 {
-    (void)state;
     begin_engine(0);
     iteration_on(1, 5, 1000, NULL, 0);
     launch(1, 1100);
@@ -232,7 +226,6 @@ static void test_other_ranks_send_their_span_only(void **state)
 
 static void test_work_between_iterations_belongs_to_the_session(void **state)
 {
-    (void)state;
     begin_engine(0);
     iteration(1, 1000, NULL, 0);
     end_iteration(2000);
@@ -244,7 +237,6 @@ static void test_work_between_iterations_belongs_to_the_session(void **state)
 static void test_request_ends_when_its_last_gpu_work_is_known(void **state)
 {
     struct iteration_part one = part(2, REQUEST_PREFILL, 4);
-    (void)state;
     begin_engine(0);
     request(2, "r1", 1, 1);
     iteration(1, 1000, &one, 1);
@@ -262,7 +254,6 @@ static void test_request_ends_when_its_last_gpu_work_is_known(void **state)
 static void test_a_thread_can_work_for_another_iteration(void **state)
 {
     struct iteration_part one = part(2, REQUEST_PREFILL, 4);
-    (void)state;
     begin_engine(0);
     request(2, "r1", 1, 1);
     iteration(1, 1000, &one, 1);
@@ -283,7 +274,6 @@ static void test_a_thread_can_work_for_another_iteration(void **state)
 static void test_ids_and_neighbors_follow_the_settings(void **state)
 {
     struct iteration_part one = part(2, REQUEST_PREFILL, 4);
-    (void)state;
     settings.engine.request_ids = REQUEST_IDS_HASH;
     settings.engine.neighbors = NEIGHBORS_COUNTS;
     begin_engine(0);
@@ -299,7 +289,6 @@ static void test_ids_and_neighbors_follow_the_settings(void **state)
 
 static void test_ids_are_sanitized(void **state)
 {
-    (void)state;
     begin_engine(0);
     request(2, "a\x1b[31m\xff b", 1, 1);
     end_request_as(2, 2000, REQUEST_ABORTED, 0);
@@ -310,7 +299,6 @@ static void test_ids_are_sanitized(void **state)
 
 static void test_requests_without_a_context_have_a_trace(void **state)
 {
-    (void)state;
     begin_engine(0);
     request(2, "r1", 0, 0);
     request(4, "r2", 0, 0);
@@ -327,7 +315,6 @@ static void test_preemptions_and_drafts_are_counted(void **state)
 {
     struct iteration_part parts[] = {{.request = 2, .phase = REQUEST_PREFILL, .tokens = 9, .is_resumed = 1},
                                      {.request = 4, .phase = REQUEST_DECODE, .tokens = 4, .drafts = 3}};
-    (void)state;
     begin_engine(0);
     request(2, "r1", 1, 1);
     request(4, "r2", 2, 1);
@@ -340,7 +327,6 @@ static void test_preemptions_and_drafts_are_counted(void **state)
 
 static void test_iterations_do_not_cut_the_session_or_a_step(void **state)
 {
-    (void)state;
     begin_engine(0);
     launch(1, 500);
     for (int64_t number = 1; number < 20; number++) {
@@ -350,6 +336,43 @@ static void test_iterations_do_not_cut_the_session_or_a_step(void **state)
     launch(2, 30000);
     correlate_finish(correlate);
     only("program"); /* one session */
+}
+
+/* Boundaries arrive at once, and the calls of a round after all of them. */
+static void test_many_iterations_in_one_round(void **state)
+{
+    struct iteration_part one = part(2, REQUEST_DECODE, 1);
+    begin_engine(0);
+    request(2, "r1", 1, 1);
+    for (uint64_t number = 1; number <= 20; number++) {
+        iteration((int64_t)number, 1000 * number, &one, 1);
+        end_iteration(1000 * number + 500);
+    }
+    for (uint32_t number = 1; number <= 20; number++)
+        launch(number, 1000 * number + 100);
+    for (uint32_t number = 1; number <= 20; number++)
+        kernel("decode", number, 1000 * number + 200, 1000 * number + 300);
+    end_request_as(2, 30000, REQUEST_FINISHED, 20);
+    correlate_finish(correlate);
+    unsigned ranks = 0;
+    for (uint32_t i = 0; i < span_count; i++)
+        if (strcmp(spans[i].name, "rank 0") == 0) {
+            assert_int_equal(attr_int(&spans[i], "cuda.total.kernels"), 1);
+            ranks++;
+        }
+    assert_int_equal(ranks, 20);
+    assert_int_equal(attr_int(request_span(1), "engine.request.gpu_time"), 2000);
+}
+
+static void test_an_iteration_without_calls_has_its_spans(void **state)
+{
+    begin_engine(0);
+    iteration(1, 1000, NULL, 0);
+    end_iteration(2500);
+    correlate_finish(correlate);
+    assert_int_equal(span_count, 2);
+    assert_int_equal(only("iteration 1")->span.end_ns, BASE_NS + 2500);
+    assert_int_equal(only("rank 0")->span.start_ns, BASE_NS + 1000);
 }
 
 int main(void)
@@ -369,6 +392,8 @@ int main(void)
         TEST(test_requests_without_a_context_have_a_trace),
         TEST(test_preemptions_and_drafts_are_counted),
         TEST(test_iterations_do_not_cut_the_session_or_a_step),
+        TEST(test_many_iterations_in_one_round),
+        TEST(test_an_iteration_without_calls_has_its_spans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
