@@ -15,8 +15,8 @@
 #include <string.h>
 
 #define OPEN_MAX         1024
-#define OPEN_BYTES_MAX   (1024 * 1024) /* of the events of open iterations; others lose their parts */
-#define PARTS_SHOWN_MAX  128           /* links that SDKs and viewers keep */
+#define OPEN_BYTES_MAX   (512 * 1024) /* of the events of open iterations; others lose their parts */
+#define PARTS_SHOWN_MAX  128          /* links that SDKs and viewers keep */
 #define PART_TEXT_BYTES  (REQUEST_ID_BYTES + 48)
 #define RANK_NAME_BYTES  24
 #define METHOD_OF_SHARES "tokens"

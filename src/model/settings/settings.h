@@ -232,7 +232,7 @@ void output_settings_deinit(struct output_settings *output);
  * - the stages' fixed needs (kernel names, waiting records, statistics, collectives, steps, the pipeline
  * thread's stack, the libraries' variables). In MiB: kernel names 1.5, open ranges 4, totals 3, waiting
  * records 2, shared attributes 2, variables 2, ended ranges 1, contexts of threads 1, live statistics 0.5,
- * collectives 0.3, steps 0.3
+ * collectives 0.3, steps 0.3, requests and iterations of serving engines 2
  * - each output's sender (its stack; for OTLP the compressor and its output, libcurl, TLS, a response)
  * - CUPTI's buffers, the rings and the table of pending calls
  * The rest is for the queues of spans. config rejects settings that leave less than SETTINGS_QUEUE_BYTES_MIN.
@@ -240,7 +240,7 @@ void output_settings_deinit(struct output_settings *output);
  * tests/integration/agent/bounds_test.py compares these with real allocations. */
 #define SETTINGS_NAMES_BYTES                                                                                 \
     (1536 * 1024) /* of the fixed needs, with CUPTI before 13.5: names that it frees */
-#define SETTINGS_FIXED_BYTES (38 * 512 * 1024)
+#define SETTINGS_FIXED_BYTES (42 * 512 * 1024)
 #ifdef CUSPAN_GZIP_GATHERS /* libdeflate needs the body in one piece */
 #define SETTINGS_SENDER_BYTES (7 * 1024 * 1024)
 #else

@@ -7,7 +7,7 @@
 #include "model/iteration.h"
 
 #define ENGINE_REQUESTS_MAX        4096 /* in progress */
-#define ENGINE_REQUESTS_TRACED_MAX 1024
+#define ENGINE_REQUESTS_TRACED_MAX 512
 
 #define REQUEST_LINKS_MAX     64
 #define REQUEST_LINKS_PREFILL 16
