@@ -26,7 +26,7 @@ ENVIRONMENT = {
     "DO_NOT_TRACK": "1",
     "CUDA_INJECTION64_PATH": "",
     "ENGINE_PYTHONPATH": str(PYTHON),
-    "PYTHONPATH": str(HERE / "site"),
+    "PYTHONPATH": os.pathsep.join([str(HERE / "site"), *filter(None, [os.environ.get("PYTHONPATH")])]),
 }
 
 
