@@ -209,7 +209,6 @@ class Broken(Case):
                     done, _, log = self.load(requests=12, ENGINE_BROKEN=f"vLLM {point}:{how}")
                     self.assertEqual([made["tokens"] for made in done], wanted)
                     self.assertEqual(len(set(warnings_of(log))), 1, warnings_of(log))
-                    self.assertLessEqual(len(warnings_of(log)), 2)
 
 
 if __name__ == "__main__":
