@@ -25,6 +25,8 @@ if(NOT CUSPAN_SANITIZE STREQUAL "thread") # the reader's second thread runs in u
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/fleet_test.sh ${CMAKE_BINARY_DIR})
   add_test(NAME integration/code
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/code_test.py --build ${CMAKE_BINARY_DIR})
+  add_test(NAME integration/engine_tables
+           COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/engine_tables_test.py --build ${CMAKE_BINARY_DIR})
   add_test(NAME integration/findings
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/findings_test.py --build ${CMAKE_BINARY_DIR})
   add_executable(stat_read tests/support/stat_read.c)

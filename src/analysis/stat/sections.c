@@ -66,8 +66,9 @@ void stat_deinit(struct stat *stat)
 }
 
 static const struct stat_section *const sections[] = {
-    &stat_headline, &stat_calls,   &stat_kernels, &stat_code, &stat_counters, &stat_copies,
-    &stat_devices,  &stat_latency, &stat_memory,  &stat_own,  &stat_findings, &stat_ranks};
+    &stat_headline, &stat_calls,   &stat_kernels,    &stat_code,           &stat_counters,
+    &stat_copies,   &stat_devices, &stat_latency,    &stat_memory,         &stat_own,
+    &stat_findings, &stat_ranks,   &stat_iterations, &stat_engine_requests};
 #define SECTIONS (sizeof sections / sizeof *sections)
 
 struct stat_tables {

@@ -157,7 +157,8 @@ static const struct command_option stat_options[] = {
            "headline calls errors synchronization kernels code counters copies sizes devices gaps streams "
            "latency "
            "latency_histogram memory memory_over_time memory_pytorch memory_unfreed memory_wrong_frees "
-           "memory_failed memory_code findings own steps collectives ranks clocks rank_findings"),
+           "memory_failed memory_code findings own steps collectives ranks clocks rank_findings "
+           "iterations slow_iterations engine_requests slow_engine_requests"),
     FLAG(OPTION_FINDINGS, "findings",
          "print what could be improved, with evidence and advice, in each process and across ranks"),
     FLAG(

@@ -92,6 +92,20 @@ class Engines(Case):
         self.assertEqual(len(roots), 8)
         self.assertEqual({trace for trace, _ in self.links()[request.trace_id, request.span_id]}, roots)
 
+    def test_tables_have_them(self):
+        result = self.play(*self.SERVED)
+        done = subprocess.run([agent_case.BUILD / "cuspan", "stat", "--json", "--table", "iterations,engine_requests", self.target],
+                              stdout=subprocess.PIPE, check=True)
+        tables = json.loads(done.stdout)
+        self.assertEqual({row["work"]: (row["count"], row["prefill_tokens"], row["decode_tokens"]) for row in tables["iterations"]},
+                         {"prefill": (1, 40, 0), "decode": (2, 0, 3)})
+        ranks = self.named(result, "rank 0")
+        for word in "calls", "kernels":
+            self.assertEqual(sum(row[word] for row in tables["iterations"]), sum(rank.attributes[f"cuda.total.{word}"] for rank in ranks))
+        self.assertEqual(sum(row["gaps"] for row in tables["iterations"]), 2)
+        row, = tables["engine_requests"]
+        self.assertEqual((row["engine"], row["count"], row["finished"], row["generated_tokens"], row["measured_share"]), ("test", 2, 2, 5, 1))
+
     def test_another_rank_has_the_same_traces(self):
         first = {span.name: span for span in self.play("iteration=1", "play", "iteration-end").spans}
         second = self.play("rank=1", "iteration=1", "play", "iteration-end")

@@ -16,6 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/support"))
 from built import BUILD, CLEAN  # noqa: E402
+from made_engine import Engine, serve  # noqa: E402
 from made_program import Program  # noqa: E402
 
 RECORDINGS = sorted([*(ROOT / "examples/recordings").glob("*.cuspanrec"), *(ROOT / "tests/gpu/recordings").glob("*.cuspanrec")])
@@ -125,6 +126,11 @@ class Segments(unittest.TestCase):
             "launch-bound", "tiny-launches", "graph-candidate", "serialized-kernels", "synchronous-copies", "pageable-copies",
             "tiny-copies", "round-trips", "needless-sync", "sync-between-launches", "low-occupancy", "steady-allocation", "leak",
             "wrong-free"})
+
+    def test_tables_of_engines_do_not_depend_on_segments(self):
+        tables = self.compare(serve(Engine(), 100, 1).write(Path(self.folder) / "engine.jsonl"))
+        for table in "iterations", "slow_iterations", "engine_requests", "slow_engine_requests":
+            self.assertTrue(tables[table], table)
 
     def test_one_segment_is_what_stat_prints(self):
         for file in self.files:

@@ -86,6 +86,33 @@
     X(KEY_COLLECTIVE_GROUPED, SEMCONV_COLLECTIVE_GROUPED)                                                    \
     X(KEY_COLLECTIVE_PEER, SEMCONV_COLLECTIVE_PEER)                                                          \
     X(KEY_COLLECTIVE_BYTES, SEMCONV_COLLECTIVE_BYTES)                                                        \
+    X(KEY_ENGINE_NAME, SEMCONV_ENGINE_NAME)                                                                  \
+    X(KEY_ITERATION_NUMBER, SEMCONV_ENGINE_ITERATION_NUMBER)                                                 \
+    X(KEY_ITERATION_KIND, SEMCONV_ENGINE_ITERATION_KIND)                                                     \
+    X(KEY_ITERATION_REQUESTS, SEMCONV_ENGINE_ITERATION_REQUESTS)                                             \
+    X(KEY_ITERATION_PREFILL_TOKENS, SEMCONV_ENGINE_ITERATION_PREFILL_TOKENS)                                 \
+    X(KEY_ITERATION_DECODE_TOKENS, SEMCONV_ENGINE_ITERATION_DECODE_TOKENS)                                   \
+    X(KEY_ITERATION_PARTS, SEMCONV_ENGINE_ITERATION_PARTS)                                                   \
+    X(KEY_REQUEST_ID, SEMCONV_GEN_AI_REQUEST_ID)                                                             \
+    X(KEY_REQUEST_END, SEMCONV_ENGINE_REQUEST_END)                                                           \
+    X(KEY_REQUEST_PROMPT_TOKENS, SEMCONV_ENGINE_REQUEST_PROMPT_TOKENS)                                       \
+    X(KEY_REQUEST_CACHED_TOKENS, SEMCONV_ENGINE_REQUEST_CACHED_TOKENS)                                       \
+    X(KEY_REQUEST_GENERATED_TOKENS, SEMCONV_ENGINE_REQUEST_GENERATED_TOKENS)                                 \
+    X(KEY_REQUEST_PREFILL_TOKENS, SEMCONV_ENGINE_REQUEST_PREFILL_TOKENS)                                     \
+    X(KEY_REQUEST_PREEMPTIONS, SEMCONV_ENGINE_REQUEST_PREEMPTIONS)                                           \
+    X(KEY_REQUEST_ITERATIONS, SEMCONV_ENGINE_REQUEST_ITERATIONS)                                             \
+    X(KEY_REQUEST_MEASURED, SEMCONV_ENGINE_REQUEST_ITERATIONS_MEASURED)                                      \
+    X(KEY_REQUEST_QUEUE, SEMCONV_ENGINE_REQUEST_QUEUE_TIME)                                                  \
+    X(KEY_REQUEST_PREFILL, SEMCONV_ENGINE_REQUEST_PREFILL_TIME)                                              \
+    X(KEY_REQUEST_PER_TOKEN, SEMCONV_ENGINE_REQUEST_TIME_PER_OUTPUT_TOKEN)                                   \
+    X(KEY_REQUEST_SHARE_PREFILL, SEMCONV_ENGINE_REQUEST_GPU_SHARE_PREFILL)                                   \
+    X(KEY_REQUEST_SHARE_DECODE, SEMCONV_ENGINE_REQUEST_GPU_SHARE_DECODE)                                     \
+    X(KEY_DEVICE_ID, SEMCONV_CUDA_DEVICE_ID)                                                                 \
+    X(KEY_TOTAL_GPU_TIME, SEMCONV_CUDA_TOTAL_GPU_TIME)                                                       \
+    X(KEY_TOTAL_CALLS, SEMCONV_CUDA_TOTAL_CALLS)                                                             \
+    X(KEY_TOTAL_KERNELS, SEMCONV_CUDA_TOTAL_KERNELS)                                                         \
+    X(KEY_TOTAL_GRAPHS, SEMCONV_CUDA_TOTAL_GRAPHS)                                                           \
+    X(KEY_TOTAL_INCOMPLETE, SEMCONV_CUDA_TOTAL_INCOMPLETE)                                                   \
     X(KEY_OWN_CALLBACKS, SEMCONV_CUSPAN_OWN_CALLBACK_TIME)                                                   \
     X(KEY_OWN_CALLS, SEMCONV_CUSPAN_OWN_CALLBACK_CALLS)                                                      \
     X(KEY_OWN_PIPELINE, SEMCONV_CUSPAN_OWN_PIPELINE_TIME)                                                    \
@@ -220,7 +247,8 @@ struct stat_section {
     void (*finish)(void *state, const struct stat *stat, struct stat_report *report);
 };
 extern const struct stat_section stat_headline, stat_calls, stat_kernels, stat_code, stat_counters,
-    stat_copies, stat_devices, stat_latency, stat_memory, stat_own, stat_findings, stat_ranks;
+    stat_copies, stat_devices, stat_latency, stat_memory, stat_own, stat_findings, stat_ranks,
+    stat_iterations, stat_engine_requests;
 
 /* How a kernel was launched. */
 struct stat_launch {

@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""The tables of serving engines of `cuspan stat`: every figure is computed again in another way from the same spans.
+
+    engine_tables_test.py --build BUILD-DIR [unittest's arguments]
+"""
+
+import json
+import math
+import os
+import sys
+import tempfile
+import unittest
+from collections import defaultdict
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/support"))
+from backend import spans_of  # noqa: E402
+from built import output_of, run  # noqa: E402
+from made_engine import MS, US, Engine, serve  # noqa: E402
+
+TABLES = "iterations", "slow_iterations", "engine_requests", "slow_engine_requests"
+ITERATION, REQUEST = "engine.iteration.", "engine.request."
+SLOWEST = 20
+
+
+def nearest_rank(values, percent):
+    return sorted(values)[math.ceil(len(values) * percent / 100) - 1]
+
+
+def times(name, values):
+    return {f"{name}_median_ns": nearest_rank(values, 50), f"{name}_p99_ns": nearest_rank(values, 99)} if values else {}
+
+
+def work_of(attributes):
+    if attributes[ITERATION + "kind"] != "forward":
+        return attributes[ITERATION + "kind"]
+    return {(True, False): "prefill", (False, True): "decode", (True, True): "mixed", (False, False): "unknown"}[
+        attributes[ITERATION + "prefill_tokens"] > 0, attributes[ITERATION + "decode_tokens"] > 0]
+
+
+class Expected:
+    """The tables, without the process's names."""
+
+    def __init__(self, file):
+        self.spans = [span for line in file.read_text().splitlines() for span in spans_of(json.loads(line))]
+        roots = [span for span in self.spans if ITERATION + "requests" in span.attributes]
+        self.roots = sorted(roots, key=lambda span: span.start_ns)
+        ids = {root.span_id: root for root in roots}
+        self.ranks = {span.parent_id: span for span in self.spans if span.parent_id in ids and span.name.startswith("rank ")
+                      and span.resource["process.pid"] == ids[span.parent_id].resource["process.pid"]}
+        self.requests = sorted((span for span in self.spans if REQUEST + "end" in span.attributes), key=lambda span: span.start_ns)
+
+    def engine(self, span):
+        return span.attributes.get("engine.name"), int(span.resource["process.pid"])
+
+    def iterations(self):
+        groups, by_number = defaultdict(list), {(*self.engine(root), root.attributes[ITERATION + "number"]): root for root in self.roots}
+        for root in self.roots:
+            groups[*self.engine(root), work_of(root.attributes)].append(root)
+        rows = {}
+        for key, members in groups.items():
+            durations = [root.end_ns - root.start_ns for root in members]
+            after = [(root, by_number.get((*key[:2], root.attributes[ITERATION + "number"] + 1))) for root in members]
+            gaps = [max(0, later.start_ns - root.end_ns) for root, later in after if later]
+            known = [(root, rank.attributes) for root in members
+                     if (rank := self.ranks.get(root.span_id)) and "cuda.total.incomplete" not in rank.attributes]
+            rows[key] = {
+                "count": len(members), "total_ns": sum(durations), "median_ns": nearest_rank(durations, 50),
+                "p99_ns": nearest_rank(durations, 99), "max_ns": max(durations), "gaps": len(gaps),
+                **{word: sum(root.attributes[ITERATION + word] for root in members) for word in ("prefill_tokens", "decode_tokens")},
+                "mean_requests": sum(root.attributes[ITERATION + "requests"] for root in members) / len(members)}
+            if gaps:
+                rows[key]["median_gap_ns"] = nearest_rank(gaps, 50)
+            if known:
+                rows[key].update({word: sum(totals.get(f"cuda.total.{word}", 0) for _, totals in known) for word in ("calls", "kernels", "graphs")},
+                                 gpu_share=sum(totals["cuda.total.gpu_time"] for _, totals in known) /
+                                 sum(root.end_ns - root.start_ns for root, _ in known),
+                                 graph_share=sum("cuda.total.graphs" in totals for _, totals in known) / len(known))
+        return rows
+
+    def slow_iterations(self):
+        ordered = sorted(self.roots, key=lambda root: root.start_ns - root.end_ns)[:SLOWEST]
+        return [(root.attributes[ITERATION + "number"], root.end_ns - root.start_ns, root.attributes[ITERATION + "requests"], root.trace_id)
+                for root in ordered]
+
+    @staticmethod
+    def duration(span):
+        return span.end_ns - span.start_ns + span.attributes.get(REQUEST + "queue_time", 0)
+
+    def engine_requests(self):
+        groups, rows = defaultdict(list), {}
+        for span in self.requests:
+            groups[self.engine(span)].append(span)
+        for key, members in groups.items():
+            def values(word, members=members):
+                return [span.attributes[REQUEST + word] for span in members if REQUEST + word in span.attributes]
+            first = [span.attributes[REQUEST + "queue_time"] + span.attributes[REQUEST + "prefill_time"] for span in members
+                     if REQUEST + "queue_time" in span.attributes and REQUEST + "prefill_time" in span.attributes]
+            ended = [self.duration(span) for span in members
+                     if span.attributes[REQUEST + "end"] != "unfinished" and span.attributes[REQUEST + "iterations"]]
+            rows[key] = {
+                "count": len(members),
+                **{word: sum(span.attributes[REQUEST + "end"] == word for span in members)
+                   for word in ("finished", "aborted", "failed", "unfinished")},
+                **times("queue", values("queue_time")), **times("first_token", first),
+                **times("per_token", values("time_per_output_token")), **times("duration", ended),
+                **{word: sum(values(word)) for word in ("prompt_tokens", "cached_tokens", "generated_tokens", "preemptions")}}
+            if sum(values("iterations")):
+                rows[key]["measured_share"] = sum(values("iterations_measured")) / sum(values("iterations"))
+            if sum(values("iterations_measured")):
+                rows[key].update(gpu_prefill_ns=sum(values("gpu_share.prefill")), gpu_decode_ns=sum(values("gpu_share.decode")))
+        return rows
+
+    def slow_engine_requests(self):
+        ended = [span for span in self.requests if span.attributes[REQUEST + "end"] != "unfinished" and span.attributes[REQUEST + "iterations"]]
+        return [(span.attributes["gen_ai.request.id"], self.duration(span), span.attributes[REQUEST + "end"], span.trace_id)
+                for span in sorted(ended, key=lambda span: -self.duration(span))[:SLOWEST]]
+
+
+def pid_of(row):
+    return int(row["process"].split()[1])
+
+
+def compare(test, file):
+    """Compares all tables with the spans. Returns the tables."""
+    expected, tables = Expected(file), json.loads(output_of("stat", "--json", "--top", 0, "--table", ",".join(TABLES), file))
+    for table, names in (("iterations", ("engine", "work")), ("engine_requests", ("engine",))):
+        rows = {(row.pop("engine", None), pid_of(row), *[row.pop(name) for name in names[1:]]): row for row in map(dict, tables[table])}
+        wanted = getattr(expected, table)()
+        test.assertEqual(rows.keys(), wanted.keys())
+        for key, want in wanted.items():
+            del rows[key]["process"]
+            test.assertEqual(rows[key].keys(), want.keys(), (table, key))
+            for word, value in want.items():
+                test.assertAlmostEqual(rows[key][word], value, delta=1e-6 if isinstance(value, float) else 0, msg=(table, key, word))
+    test.assertEqual([(row["iteration"], row["duration_ns"], row["requests"], row["trace_id"]) for row in tables["slow_iterations"]],
+                     expected.slow_iterations())
+    test.assertEqual([(row["request"], row["duration_ns"], row["end"], row["trace_id"]) for row in tables["slow_engine_requests"]],
+                     expected.slow_engine_requests())
+    return tables
+
+
+class Tables(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+
+    def test_figures_are_those_of_the_spans(self):
+        files = []
+        for number, name in ((1, "vllm"), (2, "sglang"), (3, "vllm")):
+            engine = serve(Engine(name, seed=number, pid=100 + number), 150, number)
+            engine.engine = None
+            engine.request("never-ran", engine.now, engine.now + 1, "aborted", iterations=0, iterations_measured=0, iterations_recorded=0)
+            files.append(engine.write(self.folder / f"{number}.jsonl"))
+        everything = self.folder / "all.jsonl"
+        everything.write_text("".join(file.read_text() for file in files))
+        tables = compare(self, everything)
+        self.assertEqual({row["work"] for row in tables["iterations"]}, {"prefill", "decode", "mixed", "dummy"})
+        self.assertEqual(len(tables["engine_requests"]), 6)
+
+    def test_ranks_of_other_processes_do_not_count(self):
+        engine, other = Engine(pid=1), Engine(pid=2, seed=2)
+        for _ in range(3):
+            for rank in engine, other:
+                rank.step([("a", "decode", 1)], MS)
+        other.spans = [item for item in other.spans if not item[1]["name"].startswith("iteration ")]
+        file = self.folder / "ranks.jsonl"
+        file.write_text(engine.write(self.folder / "0.jsonl").read_text() +
+                        other.write(self.folder / "1.jsonl").read_text().replace(f"{2:016x}", f"{1:016x}"))
+        row, = json.loads(output_of("stat", "--json", "--table", "iterations", file))["iterations"]
+        self.assertEqual((row["count"], row["kernels"], row["gaps"]), (3, 3, 2))
+
+    def test_a_table_for_people(self):
+        """Byte for byte. CUSPAN_WRITE=1 writes it."""
+        file = serve(Engine("vllm", seed=1), 60, 1).write(self.folder / "one.jsonl")
+        text = output_of("stat", "--width", 240, "--top", 3, "--table", ",".join(TABLES), file)
+        expected = ROOT / "tests/integration/cli/tables/engines.txt"
+        if os.environ.get("CUSPAN_WRITE"):
+            expected.write_text(text)
+        self.assertEqual(text, expected.read_text())
+
+    def test_beyond_the_limit_engines_count_as_one(self):
+        engine = Engine()
+        for number in range(1030):
+            engine.engine = f"engine-{number}"
+            engine.step([("a", "decode", 1)], 10 * US)
+        file = engine.write(self.folder / "many.jsonl")
+        rows = json.loads(output_of("stat", "--json", "--top", 0, "--table", "iterations", file))["iterations"]
+        others, = (row for row in rows if row["engine"] == "(other engines)")
+        self.assertEqual((len(rows), others["count"], others["gaps"], "process" in others), (1025, 6, 0, False))
+
+    def test_without_engines_there_are_no_tables(self):
+        example = ROOT / "examples/recordings/vector_add.cuspanrec"
+        self.assertFalse(set(TABLES) & json.loads(output_of("stat", "--json", example)).keys())
+        done = run("stat", "--table", "iterations", example)
+        self.assertEqual((done.returncode, done.stderr),
+                         (2, 'cuspan stat: no table "iterations": the input has no such spans of a serving engine\n'))
+
+
+if __name__ == "__main__":
+    unittest.main()
