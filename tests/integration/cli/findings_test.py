@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/support"))
 from backend import spans_of  # noqa: E402
 from built import BUILD, output_of  # noqa: E402
+from made_engine import Engine  # noqa: E402
 from made_program import MIB, Program  # noqa: E402
 
 US, MS = 1_000, 1_000_000
@@ -571,6 +572,146 @@ class Memory(Findings):
         self.assertIn("2 addresses had already been freed, 0 were never", row["evidence"])
 
 
+class Engines(Findings):
+    """Serving engines. Their made iterations are launch-bound or not like any program, so other findings do not count."""
+
+    def setUp(self):
+        super().setUp()
+        self.p = Engine()
+
+    def decode(self, gpu_ns, requests=16, times=1, gap=20 * US, **more):
+        for _ in range(times):
+            self.p.step([(f"r{number}", "decode", 1) for number in range(requests)], gpu_ns, **more)
+            self.p.now += gap
+
+    def decode_beside(self, prompts, gpu_ns, host_ns=0):
+        with self.p.iteration([(f"r{number}", "decode", 1) for number in range(16)] + [(name, "prefill", count) for name, count in prompts]):
+            self.p.launch("forward", gpu_ns)
+            self.p.wait()
+            self.p.now += host_ns
+        self.p.now += 20 * US
+
+    def none(self, word):
+        self.assertNotIn(word, self.found())
+
+    def test_prefill_stalls_decode(self):
+        self.decode(10 * MS, times=30)
+        self.decode_beside([("long", 3000)], 95 * MS)
+        self.decode_beside([("short", 100)], 12 * MS)
+        self.decode(10 * MS, times=30)
+        row = self.one("prefill-stalls-decode")
+        self.assertEqual((row["count"], row["where"], row["saving_ns"]), (1, "vllm", 85 * MS))
+        self.assertAlmostEqual(row["saving_share"], 85 / (60 * 10 + 95 + 12), delta=0.001)
+        self.assertIn(f"in iteration 31 (trace {self.p.trace_of(31)}) 16 decode tokens waited 95.0 ms for 3000 prefill tokens "
+                      "(long prefill 3000)", row["evidence"])
+
+    def test_prefill_stalls_decode_names_some_requests(self):
+        self.decode(10 * MS, times=30)
+        self.decode_beside([(f"new{number}", 500) for number in range(5)], 60 * MS)
+        self.assertTrue(self.one("prefill-stalls-decode")["evidence"].endswith(
+            "2500 prefill tokens (new0 prefill 500, new1 prefill 500, new2 prefill 500 and 2 more)"))
+
+    def test_prefill_stalls_decode_without_neighbors(self):
+        self.p.has_parts = False
+        self.decode(10 * MS, times=30)
+        self.decode_beside([("secret", 3000)], 60 * MS)
+        self.assertTrue(self.one("prefill-stalls-decode")["evidence"].endswith("3000 prefill tokens"))
+
+    def test_prompts_that_delay_little_do_not_stall(self):
+        for _ in range(30):
+            self.decode(10 * MS)
+            self.decode_beside([("short", 200)], 16 * MS)
+        self.none("prefill-stalls-decode")
+
+    def test_a_slow_host_is_no_prompt(self):
+        """A mixed iteration that loads modules."""
+        self.decode(10 * MS, times=30)
+        self.decode_beside([("first", 3000)], 30 * MS, host_ns=500 * MS)
+        self.none("prefill-stalls-decode")
+
+    def test_prompts_alone_stall_nobody(self):
+        self.decode(10 * MS, times=30)
+        self.p.step([("long", "prefill", 3000)], 100 * MS)
+        self.none("prefill-stalls-decode")
+
+    def test_scheduler_bound(self):
+        self.decode(2 * MS, times=50, gap=2 * MS)
+        row = self.one("scheduler-bound")
+        self.assertEqual((row["count"], row["where"], row["saving_ns"]), (49, "vllm", 49 * 2 * MS))
+        self.assertAlmostEqual(row["saving_share"], 0.5, delta=0.002)
+        self.assertRegex(row["evidence"], r"^after 49 iterations, although requests were in progress, the GPU was idle .* \(50 %\)$")
+
+    def test_short_gaps_are_not_scheduler_bound(self):
+        self.decode(2 * MS, times=50, gap=700 * US)
+        self.none("scheduler-bound")
+
+    def test_an_engine_without_requests_is_not_scheduler_bound(self):
+        for number in range(50):
+            self.p.step([(f"r{number}", "prefill", 100)], 2 * MS)
+            self.p.now += 10 * MS
+        self.none("scheduler-bound")
+
+    def test_a_gpu_that_works_in_the_gaps_is_not_scheduler_bound(self):
+        """The engine schedules while the GPU computes."""
+        for _ in range(50):
+            with self.p.iteration([("a", "decode", 1)]):
+                self.p.launch("forward", 4 * MS)
+            self.p.now += 4 * MS
+        self.none("scheduler-bound")
+
+    def test_gaps_around_unrecorded_iterations_do_not_count(self):
+        for _ in range(50):
+            self.decode(2 * MS, gap=4 * MS)
+            self.p.number += 1
+        self.none("scheduler-bound")
+
+    def test_preemption(self):
+        for number in range(50):
+            self.decode(2 * MS)
+            is_preempted = number % 4 == 0
+            self.p.request(f"r{number}", self.p.now - 2 * MS, self.p.now, preemptions=int(is_preempted), prompt_tokens=100,
+                           cached_tokens=20, prefill_tokens=80 + 120 * is_preempted, gpu_share_prefill=200_000, gpu_share_decode=100_000)
+        row = self.one("preemption")
+        self.assertEqual((row["count"], row["where"], "saving_ns" in row), (13, "vllm", False))
+        self.assertEqual(row["evidence"], "the engine stopped 13 of 50 sampled requests, 13 times in all, and resumed them; "
+                         f"{13 * 120} of {50 * 80 + 13 * 120} prefill tokens were computed again, which took an estimated "
+                         f"{100 * 13 * 0.12 / (50 * 0.3):.0f} % of the requests' GPU time")
+
+    def test_rare_preemptions_are_no_finding(self):
+        for number in range(1200):
+            self.p.now += MS
+            self.p.request(f"r{number}", self.p.now - MS, self.p.now, preemptions=int(number % 60 == 0))
+        self.none("preemption")
+
+    def wait_in_queue(self, requests, iterations):
+        """Every 10 iterations, a request starts that waited for the last `iterations`."""
+        for number in range(10):
+            self.decode(5 * MS, requests=requests, times=10)
+            start = self.p.now
+            self.p.request(f"late{number}", start, start + MS, queue=iterations * (5 * MS + 30 * US))
+
+    def test_small_batch(self):
+        self.wait_in_queue(4, 8)
+        row = self.one("small-batch")
+        self.assertEqual((row["count"], row["where"]), (80, "vllm"))
+        self.assertAlmostEqual(row["saving_share"], 0.8, delta=0.01)
+        self.assertIn("80 iterations that only decode had at most 8 requests", row["evidence"])
+        self.assertIn("10 waited for at least 4 such iterations", row["evidence"])
+
+    def test_a_request_waits_for_the_iteration_in_progress(self):
+        self.wait_in_queue(4, 3)
+        self.none("small-batch")
+
+    def test_large_batches_are_not_small(self):
+        self.wait_in_queue(16, 8)
+        self.none("small-batch")
+
+    def test_few_requests_are_no_small_batch(self):
+        self.decode(5 * MS, requests=1, times=100)
+        self.p.request("r0", 0, self.p.now, queue=MS)
+        self.none("small-batch")
+
+
 class Forms(Findings):
     def test_every_form_has_evidence_and_advice(self):
         for _ in range(1000):
@@ -688,7 +829,7 @@ class Planted(unittest.TestCase):
 class Documents(unittest.TestCase):
     def test_each_finding_is_explained(self):
         words = re.findall(r'X\(FINDING_\w+, "([a-z-]+)"', (ROOT / "src/analysis/stat/findings/finding.h").read_text())
-        self.assertEqual(len(words), 14)
+        self.assertEqual(len(words), 18)
         explained = re.findall(r"^\| `([a-z-]+)` \|", (ROOT / "docs/findings.md").read_text(), re.M)
         self.assertEqual(explained, words)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "tests/support"))
 from built import BUILD, CLEAN  # noqa: E402
-from made_engine import Engine, serve  # noqa: E402
+from made_engine import MS, Engine, serve  # noqa: E402
 from made_program import Program  # noqa: E402
 
 RECORDINGS = sorted([*(ROOT / "examples/recordings").glob("*.cuspanrec"), *(ROOT / "tests/gpu/recordings").glob("*.cuspanrec")])
@@ -131,6 +131,17 @@ class Segments(unittest.TestCase):
         tables = self.compare(serve(Engine(), 100, 1).write(Path(self.folder) / "engine.jsonl"))
         for table in "iterations", "slow_iterations", "engine_requests", "slow_engine_requests":
             self.assertTrue(tables[table], table)
+
+    def test_findings_about_engines_do_not_depend_on_segments(self):
+        engine = Engine()
+        for number in range(120):
+            engine.step([(name, "decode", 1) for name in "abc"], MS)
+            engine.now += MS
+            if number % 10 == 9:
+                engine.request(f"late{number}", engine.now, engine.now + MS, queue=9 * MS, preemptions=1)
+                engine.step([("a", "decode", 1), ("b", "prefill", 3000)], 5 * MS)
+        rows = self.compare(engine.write(Path(self.folder) / "stalls.jsonl"))["findings"]
+        self.assertLessEqual({"prefill-stalls-decode", "scheduler-bound", "preemption", "small-batch"}, {row["finding"] for row in rows})
 
     def test_one_segment_is_what_stat_prints(self):
         for file in self.files:

@@ -69,10 +69,15 @@ static void pass_on(struct engine_iterations *all, const struct stat *stat, engi
 void engine_iterations_take(struct engine_iterations *all, const struct stat *stat,
                             const struct trace_span *span, engine_iteration_fn *done, void *context)
 {
-    if (span->class > CLASS_SESSION || !stat_has(stat, span, KEY_ITERATION_NUMBER))
+    if (span->class > CLASS_SESSION)
+        return;
+    bool is_of_iteration = stat_has(stat, span, KEY_ITERATION_NUMBER);
+    if (!is_of_iteration && !stat_has(stat, span, KEY_REQUEST_END))
         return;
     if (all->count && (all->open[0].start_ns != span->start_ns || all->count == ENGINE_OPEN_MAX))
         pass_on(all, stat, done, context);
+    if (!is_of_iteration)
+        return;
     uint32_t process = places_process(stat->places, span);
     size_t at = 0;
     while (at < all->count && (all->open[at].process != process || all->open[at].trace != span->trace))

@@ -7,7 +7,7 @@
 
 #define ENGINES_MAX 1024 /* engines and processes with rows of their own */
 
-/* What an iteration computes: by its tokens, or else its kind (engine.iteration.kind). */
+/* The work of an iteration: by its tokens, or else its kind (engine.iteration.kind). */
 enum engine_work {
     ENGINE_PREFILL,
     ENGINE_DECODE,
@@ -49,8 +49,8 @@ struct engine_iterations {
 /* Takes an iteration that is complete. */
 typedef void engine_iteration_fn(void *context, const struct stat *stat,
                                  const struct engine_iteration *iteration);
-/* Takes a span of the current segment, and passes on the iterations that it shows to be complete, in order of
- * their starts. */
+/* Takes a span of the current segment. That of an iteration or request passes on those iterations that
+ * started earlier, in order of their starts. */
 void engine_iterations_take(struct engine_iterations *all, const struct stat *stat,
                             const struct trace_span *span, engine_iteration_fn *done, void *context);
 /* Passes on the last iterations, unless `done` is NULL, and frees all. */

@@ -9,10 +9,10 @@
 
 /* --- offers --- */
 
-/* Whether findings of the kind have a saving in ns. Leaks and wrong frees do not. */
+/* Whether findings of the kind have a saving in ns. Leaks, wrong frees and preemptions do not. */
 static bool finding_is_of_time(enum finding_kind kind)
 {
-    return kind != FINDING_LEAK && kind != FINDING_WRONG_FREE;
+    return kind != FINDING_LEAK && kind != FINDING_WRONG_FREE && kind != FINDING_PREEMPTION;
 }
 
 /* Returns the time of which the finding's saving is a share. */
@@ -146,8 +146,8 @@ static void add_row(const struct findings *findings, struct stat_table *table, c
 }
 
 static const struct detector *const detectors[] = {
-    &find_launch_bound, &find_tiny_launches,  &find_graph_candidates, &find_serialized,
-    &find_copies,       &find_needless_waits, &find_low_occupancy,    &find_memory_faults};
+    &find_launch_bound,   &find_tiny_launches, &find_graph_candidates, &find_serialized, &find_copies,
+    &find_needless_waits, &find_low_occupancy, &find_memory_faults,    &find_engines};
 #define DETECTORS (sizeof detectors / sizeof *detectors)
 
 struct search {

@@ -31,7 +31,15 @@
     X(FINDING_STEADY_ALLOCATION, "steady-allocation",                                                        \
       "allocate once before the loop, or use cudaMallocAsync, whose pool keeps the memory")                  \
     X(FINDING_LEAK, "leak", "free the memory, or reuse it")                                                  \
-    X(FINDING_WRONG_FREE, "wrong-free", "free each address exactly once")
+    X(FINDING_WRONG_FREE, "wrong-free", "free each address exactly once")                                    \
+    X(FINDING_PREFILL_STALLS, "prefill-stalls-decode",                                                       \
+      "compute fewer prompt tokens in an iteration (chunked prefill), or compute prompts in another engine") \
+    X(FINDING_SCHEDULER_BOUND, "scheduler-bound",                                                            \
+      "schedule the next iteration while the GPU computes, or free the scheduler's thread of other work")    \
+    X(FINDING_PREEMPTION, "preemption",                                                                      \
+      "give the KV cache more memory, or let the engine run fewer requests at once")                         \
+    X(FINDING_SMALL_BATCH, "small-batch",                                                                    \
+      "let the engine run more requests at once, or give the KV cache more memory")
 
 enum finding_kind {
 #define FINDING_ID(id, word, advice) id,
@@ -82,4 +90,4 @@ struct detector {
 };
 
 extern const struct detector find_launch_bound, find_tiny_launches, find_graph_candidates, find_serialized,
-    find_copies, find_needless_waits, find_low_occupancy, find_memory_faults;
+    find_copies, find_needless_waits, find_low_occupancy, find_memory_faults, find_engines;

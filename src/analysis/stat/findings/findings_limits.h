@@ -75,3 +75,21 @@
 #define TINY_COPY_BYTES 16384
 #define TINY_COPY_RUNS  100
 #define TINY_COPY_ROW   4 /* consecutive copies in one direction, which one copy could replace */
+
+/* prefill-stalls-decode: an iteration with prompts that takes twice as long as the median one without doubles
+ * the time per token. If the GPU was not busy for most of the additional time, something else took it, such
+ * as the loading of modules. */
+#define STALL_FACTOR    2
+#define STALL_GPU_SHARE 0.5
+
+/* scheduler-bound: longer gaps have other causes than the schedule, such as a transfer of the KV cache. */
+#define ENGINE_GAP_NS     100000000
+#define ENGINE_IDLE_SHARE 0.3 /* of the time of iterations and the gaps after them */
+
+/* preemption: engines stop a few requests by design when lengths are hard to predict. */
+#define PREEMPTED_SHARE 0.02 /* of the sampled requests */
+
+/* small-batch: iterations that only decode read all weights, whether for one request or for eight. A request
+ * always waits for the iteration in progress, and for one or two more that are already scheduled. */
+#define SMALL_BATCH       8 /* requests, at most */
+#define SMALL_BATCH_WAITS 4 /* such iterations that a request waited for */
