@@ -110,7 +110,8 @@ static const char *why_missing(struct stat_report *report, const char *key, enum
     if (!strcmp(key, "memory_code"))
         return "no allocation has a call stack; trace with cuspan run --set capture.allocation_stacks=true";
     if (strstr(key, "iterations") || strstr(key, "engine_requests"))
-        return "the input has no such spans of a serving engine";
+        return by == STAT_BY_NOTHING ? "the input has no such spans of a serving engine"
+                                     : "no group has such spans of a serving engine; leave out --by";
     bool is_of_job = !strcmp(key, "clocks") || !strcmp(key, "rank_findings");
     bool is_of_step = !strcmp(key, "steps") || !strcmp(key, "collectives") || !strcmp(key, "ranks");
     if (!is_of_job && !is_of_step)
