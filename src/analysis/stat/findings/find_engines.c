@@ -20,8 +20,9 @@ struct mixed {
 struct engine {
     const char *name;
     uint32_t process;
-    uint64_t serving_ns; /* duration of all recorded iterations */
-    struct mixed worst;  /* the mixed iteration with the most GPU time */
+    uint64_t serving_ns;            /* duration of all recorded iterations */
+    struct spread usual, usual_gpu; /* of iterations that only decode; known at the end */
+    struct mixed worst;             /* the mixed iteration with the most GPU time */
     char *worst_parts;
     /* The previous iteration, if its totals and the work's spans are complete. */
     bool has_last;
@@ -164,19 +165,23 @@ static void judge_mixed(struct engines *all, struct tallies *stalls)
 {
     samples_sort(&all->durations);
     samples_sort(&all->gpu_times);
+    for (uint32_t i = 0; i < all->count; i++) {
+        all->list[i].usual = samples_spread(&all->durations, i);
+        all->list[i].usual_gpu = samples_spread(&all->gpu_times, i);
+    }
     for (size_t i = 0; i < all->mixed_count; i++) {
         const struct mixed *mixed = &all->mixed[i];
-        struct spread usual = samples_spread(&all->durations, mixed->engine);
-        struct spread usual_gpu = samples_spread(&all->gpu_times, mixed->engine);
-        if (usual.count < REPEATED_MIN || mixed->duration_ns < STALL_FACTOR * usual.median ||
-            mixed->gpu_ns <= usual_gpu.median)
+        const struct engine *engine = &all->list[mixed->engine];
+        uint64_t usual_ns = engine->usual.median, usual_gpu_ns = engine->usual_gpu.median;
+        if (engine->usual.count < REPEATED_MIN || mixed->duration_ns < STALL_FACTOR * usual_ns ||
+            mixed->gpu_ns <= usual_gpu_ns)
             continue;
-        uint64_t longer_ns = mixed->duration_ns - usual.median, busier_ns = mixed->gpu_ns - usual_gpu.median;
+        uint64_t longer_ns = mixed->duration_ns - usual_ns, busier_ns = mixed->gpu_ns - usual_gpu_ns;
         if ((double)busier_ns < STALL_GPU_SHARE * (double)longer_ns)
             continue;
-        struct tally *tally = tally_of(all, stalls, &all->list[mixed->engine], mixed->start_ns);
+        struct tally *tally = tally_of(all, stalls, engine, mixed->start_ns);
         tally->count++;
-        tally->ns = usual.median;
+        tally->ns = usual_ns;
         tally->extra = mixed->engine;
         tally->saving_ns += busier_ns < longer_ns ? busier_ns : longer_ns;
     }
