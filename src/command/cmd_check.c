@@ -113,13 +113,13 @@ static void print_gpu_memory(const struct settings *settings)
 
 static void print_summary(const struct settings *settings)
 {
-    const struct resource_attr *service = resource_find(&settings->resource, SEMCONV_SERVICE_NAME);
+    const char *service = resource_text(&settings->resource, SEMCONV_SERVICE_NAME);
     char memory[TEXT_NUMBER_BYTES];
     if (settings->disabled) {
         puts("  the agent stays disabled by the configuration");
         return;
     }
-    printf("  service.name: %s\n", service && service->string ? service->string : "after the program");
+    printf("  service.name: %s\n", service ? service : "after the program");
     printf("  detail: %s\n", detail_name(settings->detail));
     print_sampler(settings);
     if (settings->record_file)

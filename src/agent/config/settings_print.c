@@ -209,46 +209,28 @@ static void print_value(const struct setting *setting, const void *base, FILE *o
     }
 }
 
-static void print_resource_scalar(enum resource_value type, int64_t integer, double real, FILE *out)
+static void print_resource_item(enum resource_value type, const union resource_item *item, FILE *out)
 {
-    if (type == RESOURCE_INT)
-        fprintf(out, "%" PRIi64, integer);
+    if (type == RESOURCE_STRING)
+        print_string(item->string, out);
+    else if (type == RESOURCE_INT)
+        fprintf(out, "%" PRIi64, item->integer);
     else if (type == RESOURCE_BOOL)
-        fputs(integer ? "true" : "false", out);
+        fputs(item->integer ? "true" : "false", out);
     else
-        print_number(real, out);
-}
-
-static void print_resource_array(const struct resource_attr *attr, FILE *out)
-{
-    fputc('[', out);
-    if (attr->type == RESOURCE_STRING_ARRAY) {
-        for (const char *at = attr->string; *at; at += strlen(at) + 1) {
-            fputs(at == attr->string ? "" : ", ", out);
-            print_string(at, out);
-        }
-    }
-    for (size_t i = 0; i < attr->item_count; i++) {
-        const union resource_item *item = &attr->items[i];
-        bool is_real = attr->item_type == RESOURCE_DOUBLE;
-        fputs(i ? ", " : "", out);
-        print_resource_scalar(attr->item_type, is_real ? 0 : item->integer, is_real ? item->real : 0, out);
-    }
-    fputc(']', out);
+        print_number(item->real, out);
 }
 
 static void print_resource(const struct resource *resource, FILE *out)
 {
     for (size_t i = 0; i < resource->attr_count; i++) {
         const struct resource_attr *attr = &resource->attrs[i];
-        fprintf(out, "resource.attributes.%s: ", attr->key);
-        if (attr->type == RESOURCE_STRING)
-            print_string(attr->string, out);
-        else if (attr->type == RESOURCE_STRING_ARRAY || attr->type == RESOURCE_ARRAY)
-            print_resource_array(attr, out);
-        else
-            print_resource_scalar(attr->type, attr->integer, attr->real, out);
-        fputc('\n', out);
+        fprintf(out, "resource.attributes.%s: %s", attr->key, attr->is_array ? "[" : "");
+        for (size_t at = 0; at < attr->item_count; at++) {
+            fputs(at ? ", " : "", out);
+            print_resource_item(attr->type, &attr->items[at], out);
+        }
+        fputs(attr->is_array ? "]\n" : "\n", out);
     }
 }
 

@@ -4,53 +4,33 @@
 
 /* Everything around the spans. Written once per request, and not optimized. */
 
-static void put_scalar(struct message *m, enum resource_value type, int64_t integer, double real)
-{
-    if (type == RESOURCE_BOOL)
-        message_number(m, 2, "boolValue", MESSAGE_BOOL, integer != 0);
-    else if (type == RESOURCE_INT)
-        message_number(m, 3, "intValue", MESSAGE_INT64, integer);
-    else
-        message_double(m, 4, "doubleValue", real);
-}
-
-static void put_strings(struct message *m, const char *strings, size_t bytes_max)
-{
-    for (const char *string = strings; *string && !m->out.full; string += strlen(string) + 1) {
-        uint8_t *item = message_open(m, 1, NULL);
-        message_string(m, 1, "stringValue", string, bytes_max);
-        message_close(m, item);
-    }
-}
-
-static void put_items(struct message *m, const struct resource_attr *attr)
-{
-    bool is_real = attr->item_type == RESOURCE_DOUBLE;
-    for (size_t i = 0; i < attr->item_count && !m->out.full; i++) {
-        uint8_t *item = message_open(m, 1, NULL);
-        put_scalar(m, attr->item_type, is_real ? 0 : attr->items[i].integer,
-                   is_real ? attr->items[i].real : 0);
-        message_close(m, item);
-    }
-}
-
 /* The content of an AnyValue. */
+static void put_item(struct message *m, enum resource_value type, const union resource_item *item,
+                     size_t bytes_max)
+{
+    if (type == RESOURCE_STRING)
+        message_text(m, 1, "stringValue", item->string, strlen(item->string), bytes_max);
+    else if (type == RESOURCE_BOOL)
+        message_number(m, 2, "boolValue", MESSAGE_BOOL, item->integer != 0);
+    else if (type == RESOURCE_INT)
+        message_number(m, 3, "intValue", MESSAGE_INT64, item->integer);
+    else
+        message_double(m, 4, "doubleValue", item->real);
+}
+
 static void put_value(struct message *m, const struct resource_attr *attr, size_t bytes_max)
 {
-    if (attr->type == RESOURCE_STRING) {
-        message_text(m, 1, "stringValue", attr->string, strlen(attr->string), bytes_max);
-        return;
-    }
-    if (attr->type != RESOURCE_STRING_ARRAY && attr->type != RESOURCE_ARRAY) {
-        put_scalar(m, attr->type, attr->integer, attr->real);
+    if (!attr->is_array) {
+        put_item(m, attr->type, attr->items, bytes_max);
         return;
     }
     uint8_t *array = message_open(m, 5, "arrayValue");
     message_open_list(m, "values");
-    if (attr->type == RESOURCE_ARRAY)
-        put_items(m, attr);
-    else
-        put_strings(m, attr->string, bytes_max);
+    for (size_t i = 0; i < attr->item_count && !m->out.full; i++) {
+        uint8_t *item = message_open(m, 1, NULL);
+        put_item(m, attr->type, &attr->items[i], bytes_max);
+        message_close(m, item);
+    }
     message_close_list(m);
     message_close(m, array);
 }

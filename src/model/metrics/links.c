@@ -120,29 +120,23 @@ enum status links_from_text(const char *text, struct device_links *links)
     return links->nvlink_count <= LINKS_NVLINKS_MAX ? STATUS_OK : STATUS_INVALID;
 }
 
-static enum status describe_ends(const struct device_links *links, struct resource *resource)
+static enum status set_ends(const struct device_links *links, struct resource *resource)
 {
-    char list[LINKS_NVLINKS_MAX * (LINKS_ADDRESS_BYTES + 1) + 1];
-    char *to = list;
-    for (uint32_t i = 0; i < links->nvlink_count; i++) {
-        const char *end = *links->nvlink_ends[i] ? links->nvlink_ends[i] : "unknown";
-        to = stpcpy(to, end) + 1; /* an empty one would end the list */
-    }
-    *to = '\0';
-    return resource_set_strings(resource, SEMCONV_CUDA_DEVICE_NVLINK_ENDS, list);
+    union resource_item ends[LINKS_NVLINKS_MAX];
+    for (uint32_t i = 0; i < links->nvlink_count; i++)
+        ends[i].string = *links->nvlink_ends[i] ? links->nvlink_ends[i] : "unknown";
+    return resource_set(resource, &(struct resource_attr){.key = SEMCONV_CUDA_DEVICE_NVLINK_ENDS,
+                                                          .type = RESOURCE_STRING,
+                                                          .is_array = true,
+                                                          .item_count = links->nvlink_count,
+                                                          .items = ends});
 }
 
-static enum status describe_nvlinks(const struct device_links *links, struct resource *resource)
+/* Sets a number that is known. */
+static void set(struct resource *resource, const char *key, uint64_t value, enum status *status)
 {
-    enum status status = resource_set_int(resource, SEMCONV_CUDA_DEVICE_NVLINK_LINKS, links->nvlink_count);
-    if (status == STATUS_OK && links->nvlink_version)
-        status = resource_set_int(resource, SEMCONV_CUDA_DEVICE_NVLINK_VERSION, links->nvlink_version);
-    if (status == STATUS_OK && links->nvlink_bytes_per_s)
-        status = resource_set_int(resource, SEMCONV_CUDA_DEVICE_NVLINK_BANDWIDTH,
-                                  (int64_t)(links->nvlink_bytes_per_s * links->nvlink_count));
-    if (status == STATUS_OK && links->nvlink_count)
-        status = describe_ends(links, resource);
-    return status;
+    if (value && *status == STATUS_OK)
+        *status = resource_set_int(resource, key, (int64_t)value);
 }
 
 enum status links_describe(const struct device_links *links, struct resource *resource)
@@ -151,13 +145,15 @@ enum status links_describe(const struct device_links *links, struct resource *re
     enum status status = STATUS_OK;
     if (*links->address)
         status = resource_set_string(resource, SEMCONV_CUDA_DEVICE_PCI_ADDRESS, links->address);
-    if (status == STATUS_OK && pcie)
-        status = resource_set_int(resource, SEMCONV_CUDA_DEVICE_PCIE_GENERATION, links->pcie_generation);
-    if (status == STATUS_OK && pcie)
-        status = resource_set_int(resource, SEMCONV_CUDA_DEVICE_PCIE_WIDTH, links->pcie_width);
-    if (status == STATUS_OK && pcie)
-        status = resource_set_int(resource, SEMCONV_CUDA_DEVICE_PCIE_BANDWIDTH, (int64_t)pcie);
+    set(resource, SEMCONV_CUDA_DEVICE_PCIE_GENERATION, pcie ? links->pcie_generation : 0, &status);
+    set(resource, SEMCONV_CUDA_DEVICE_PCIE_WIDTH, pcie ? links->pcie_width : 0, &status);
+    set(resource, SEMCONV_CUDA_DEVICE_PCIE_BANDWIDTH, pcie, &status);
     if (status == STATUS_OK && links->has_nvlinks)
-        status = describe_nvlinks(links, resource);
-    return status;
+        status = resource_set_int(resource, SEMCONV_CUDA_DEVICE_NVLINK_LINKS, links->nvlink_count);
+    if (!links->has_nvlinks)
+        return status;
+    set(resource, SEMCONV_CUDA_DEVICE_NVLINK_VERSION, links->nvlink_version, &status);
+    set(resource, SEMCONV_CUDA_DEVICE_NVLINK_BANDWIDTH, links->nvlink_bytes_per_s * links->nvlink_count,
+        &status);
+    return status == STATUS_OK && links->nvlink_count ? set_ends(links, resource) : status;
 }

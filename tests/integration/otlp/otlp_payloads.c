@@ -354,63 +354,65 @@ static void tell_span(const struct span *span)
     fputs("\"\":0}\n", spec);
 }
 
+static void tell_item(enum resource_value type, const union resource_item *item)
+{
+    static const char *const types[] = {"string", "int", "bool", "double"};
+    fprintf(spec, "{\"type\":\"%s\",", types[type]);
+    if (type == RESOURCE_STRING)
+        tell_text("value", item->string);
+    else
+        tell_number("value", (uint64_t)item->integer); /* of a double: its bits */
+    fputs("\"\":0},", spec);
+}
+
 static void tell_resource(unsigned index, const struct resource *resource)
 {
-    static const char *const types[] = {"string", "int", "bool", "double", "strings", "array"};
     fprintf(spec, "{\"what\":\"resource\",\"index\":%u,\"attrs\":[", index);
     for (size_t i = 0; i < resource->attr_count; i++) {
         const struct resource_attr *attr = &resource->attrs[i];
-        fprintf(spec, "{\"type\":\"%s\",", types[attr->type]);
+        fputs("{", spec);
         tell_text("key", attr->key);
-        size_t len = 0;
-        if (attr->type == RESOURCE_STRING)
-            len = strlen(attr->string);
-        for (; attr->type == RESOURCE_STRING_ARRAY && attr->string[len]; len++)
-            len += strlen(attr->string + len);
-        tell_hex("string", attr->string, len);
-        uint64_t bits = (uint64_t)attr->integer;
-        if (attr->type == RESOURCE_DOUBLE)
-            memcpy(&bits, &attr->real, 8);
-        tell_number("value", bits);
-        fprintf(spec, "\"item_type\":\"%s\",\"items\":[", types[attr->item_type]);
+        tell_number("is_array", attr->is_array);
+        fputs("\"items\":[", spec);
         for (size_t item = 0; item < attr->item_count; item++)
-            fprintf(spec, "%" PRIu64 ",", (uint64_t)attr->items[item].integer); /* of a double: its bits */
-        fputs("0],\"\":0},", spec);
+            tell_item(attr->type, &attr->items[item]);
+        fputs("0]},", spec);
     }
     fputs("0]}\n", spec);
 }
 
-static char *text_of(const char *literal)
-{
-    return (char *)(uintptr_t)literal;
-}
-
 #define ARRAY(name, type_of_items, values)                                                                   \
     {                                                                                                        \
-        .key = text_of(name), .type = RESOURCE_ARRAY, .item_type = type_of_items, .items = values,           \
+        .key = name, .type = type_of_items, .is_array = true, .items = values,                               \
         .item_count = sizeof values / sizeof *values                                                         \
+    }
+#define ONE(name, type_of_item, value)                                                                       \
+    {                                                                                                        \
+        .key = name, .type = type_of_item, .item_count = 1, .items = &(union resource_item)                  \
+        {                                                                                                    \
+            value                                                                                            \
+        }                                                                                                    \
     }
 
 static void set_resources(void)
 {
-    static char args[] = "python3\0train.py\0--caf\xc3\xa9=\xff\0";
     for (uint16_t index = 0; index + 1 < RESOURCES; index++) {
         union resource_item integers[] = {{.integer = -4711 * index}, {.integer = INT64_MAX}, {0}};
         union resource_item truths[] = {{.integer = 1}, {0}},
                             reals[] = {{.real = 0.1 * index}, {.real = -1e300}};
+        union resource_item args[] = {
+            {.string = "python3"}, {.string = "train.py"}, {.string = "--caf\xc3\xa9=\xff"}};
         struct resource_attr attrs[] = {
-            {.key = text_of("service.name"),
-             .type = RESOURCE_STRING,
-             .string = text_of(index ? "gpu \xe2\x82" : "host")},
-            {.key = text_of("process.pid"), .type = RESOURCE_INT, .integer = -4711 * index},
-            {.key = text_of("process.command_args"), .type = RESOURCE_STRING_ARRAY, .string = args},
-            {.key = text_of("hw.\"odd\""), .type = RESOURCE_DOUBLE, .real = 0.1 * index},
-            {.key = text_of("yes"), .type = RESOURCE_BOOL, .integer = index == 0},
-            {.key = text_of("empty"), .type = RESOURCE_STRING, .string = text_of("")},
+            ONE("service.name", RESOURCE_STRING, .string = index ? "gpu \xe2\x82" : "host"),
+            ONE("process.pid", RESOURCE_INT, .integer = -4711 * index),
+            ARRAY("process.command_args", RESOURCE_STRING, args),
+            ONE("hw.\"odd\"", RESOURCE_DOUBLE, .real = 0.1 * index),
+            ONE("yes", RESOURCE_BOOL, .integer = index == 0),
+            ONE("empty", RESOURCE_STRING, .string = ""),
             ARRAY("integers", RESOURCE_INT, integers),
             ARRAY("truths", RESOURCE_BOOL, truths),
             ARRAY("reals", RESOURCE_DOUBLE, reals),
-            {.key = text_of("none"), .type = RESOURCE_ARRAY, .item_type = RESOURCE_INT},
+            {.key = "none", .type = RESOURCE_INT, .is_array = true},
         };
         struct resource resource = {.attr_count = index == 1 ? 1 : sizeof attrs / sizeof *attrs};
         memcpy(resource.attrs, attrs, sizeof attrs);

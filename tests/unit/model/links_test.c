@@ -104,25 +104,26 @@ static void test_text_of_others(void **state)
 static int64_t number_of(const struct resource *resource, const char *key)
 {
     const struct resource_attr *found = resource_find(resource, key);
-    return found ? found->integer : -1;
+    return found ? found->items->integer : -1;
 }
 
 static void test_as_attributes(void **state)
 {
     struct resource resource = {0};
     assert_int_equal(links_describe(&whole, &resource), STATUS_OK);
-    assert_string_equal(resource_find(&resource, "cuda.device.pci.address")->string, "0000:1b:00.0");
+    assert_string_equal(resource_find(&resource, "cuda.device.pci.address")->items->string, "0000:1b:00.0");
     assert_int_equal(number_of(&resource, "cuda.device.pcie.generation"), 5);
     assert_int_equal(number_of(&resource, "cuda.device.pcie.width"), 16);
     assert_int_equal(number_of(&resource, "cuda.device.pcie.bandwidth"), 63015384615);
     assert_int_equal(number_of(&resource, "cuda.device.nvlink.links"), 3);
     assert_int_equal(number_of(&resource, "cuda.device.nvlink.version"), 4);
     assert_int_equal(number_of(&resource, "cuda.device.nvlink.bandwidth"), 3 * 26562000000);
-    const char *ends = resource_find(&resource, "cuda.device.nvlink.ends")->string;
-    assert_string_equal(ends, "switch");
-    assert_string_equal(ends += strlen(ends) + 1, "unknown");
-    assert_string_equal(ends += strlen(ends) + 1, "0000:43:00.0");
-    assert_string_equal(ends += strlen(ends) + 1, "");
+    const struct resource_attr *ends = resource_find(&resource, "cuda.device.nvlink.ends");
+    assert_true(ends->is_array);
+    assert_int_equal(ends->item_count, 3);
+    assert_string_equal(ends->items[0].string, "switch");
+    assert_string_equal(ends->items[1].string, "unknown");
+    assert_string_equal(ends->items[2].string, "0000:43:00.0");
     resource_deinit(&resource);
 }
 

@@ -6,6 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+static enum status set_array(struct resource *resource, const char *key, enum resource_value type,
+                             const union resource_item *items, size_t count)
+{
+    struct resource_attr attr = {.key = key,
+                                 .type = type,
+                                 .is_array = true,
+                                 .item_count = count,
+                                 .items = (union resource_item *)(uintptr_t)items};
+    return resource_set(resource, &attr);
+}
+
+static const union resource_item words[] = {{.string = "one"}, {.string = "two"}};
+
 static void test_each_type_is_found_again(void **state)
 {
     struct resource resource = {0};
@@ -13,16 +26,21 @@ static void test_each_type_is_found_again(void **state)
     assert_int_equal(resource_set_int(&resource, "process.pid", -7), STATUS_OK);
     assert_int_equal(resource_set_bool(&resource, "b", true), STATUS_OK);
     assert_int_equal(resource_set_double(&resource, "d", 0.5), STATUS_OK);
-    assert_int_equal(resource_set_strings(&resource, "s", "one\0two\0"), STATUS_OK);
+    assert_int_equal(set_array(&resource, "s", RESOURCE_STRING, words, 2), STATUS_OK);
     const union resource_item numbers[] = {{.integer = 1}, {.integer = -2}};
-    assert_int_equal(resource_set_array(&resource, "i", RESOURCE_INT, numbers, 2), STATUS_OK);
+    assert_int_equal(set_array(&resource, "i", RESOURCE_INT, numbers, 2), STATUS_OK);
     assert_int_equal(resource.attr_count, 6);
-    assert_string_equal(resource_find(&resource, "service.name")->string, "shop");
-    assert_int_equal(resource_find(&resource, "process.pid")->integer, -7);
+    assert_string_equal(resource_find(&resource, "service.name")->items->string, "shop");
+    assert_int_equal(resource_find(&resource, "process.pid")->items->integer, -7);
     assert_int_equal(resource_find(&resource, "b")->type, RESOURCE_BOOL);
-    assert_true(resource_find(&resource, "d")->real == 0.5);
-    assert_memory_equal(resource_find(&resource, "s")->string, "one\0two\0", 9);
-    assert_int_equal(resource_find(&resource, "i")->item_type, RESOURCE_INT);
+    assert_true(resource_find(&resource, "d")->items->real == 0.5);
+    assert_true(resource_find(&resource, "s")->is_array);
+    assert_string_equal(resource_find(&resource, "s")->items[1].string, "two");
+    assert_string_equal(resource_text(&resource, "service.name"), "shop");
+    assert_null(resource_text(&resource, "s"));
+    assert_null(resource_text(&resource, "b"));
+    assert_null(resource_text(&resource, "none"));
+    assert_int_equal(resource_find(&resource, "i")->type, RESOURCE_INT);
     assert_int_equal(resource_find(&resource, "i")->item_count, 2);
     assert_int_equal(resource_find(&resource, "i")->items[1].integer, -2);
     assert_null(resource_find(&resource, "none"));
@@ -33,30 +51,19 @@ static void test_each_type_is_found_again(void **state)
 static void test_setting_again_replaces_value_and_type(void **state)
 {
     struct resource resource = {0};
-    assert_int_equal(resource_set_strings(&resource, "k", "a\0"), STATUS_OK);
+    assert_int_equal(set_array(&resource, "k", RESOURCE_STRING, words, 1), STATUS_OK);
     assert_int_equal(resource_set_int(&resource, "k", 3), STATUS_OK);
     assert_int_equal(resource.attr_count, 1);
     assert_int_equal(resource.attrs[0].type, RESOURCE_INT);
-    assert_null(resource.attrs[0].string);
+    assert_false(resource.attrs[0].is_array);
     assert_int_equal(resource_set_string(&resource, "k", "x"), STATUS_OK);
-    assert_string_equal(resource.attrs[0].string, "x");
+    assert_string_equal(resource.attrs[0].items->string, "x");
     const union resource_item half = {.real = 0.5};
-    assert_int_equal(resource_set_array(&resource, "k", RESOURCE_DOUBLE, &half, 1), STATUS_OK);
-    assert_null(resource.attrs[0].string);
+    assert_int_equal(set_array(&resource, "k", RESOURCE_DOUBLE, &half, 1), STATUS_OK);
     assert_true(resource.attrs[0].items[0].real == half.real);
-    assert_int_equal(resource_set_array(&resource, "k", RESOURCE_BOOL, NULL, 0), STATUS_OK);
+    assert_int_equal(set_array(&resource, "k", RESOURCE_BOOL, NULL, 0), STATUS_OK);
     assert_int_equal(resource.attrs[0].item_count, 0);
     resource_deinit(&resource);
-}
-
-static void test_arrays_of_arrays_are_refused(void **state)
-{
-    struct resource resource = {0};
-    const union resource_item item = {0};
-    assert_int_equal(resource_set_array(&resource, "k", RESOURCE_STRING_ARRAY, &item, 1), STATUS_INVALID);
-    assert_int_equal(resource_set_array(&resource, "k", RESOURCE_ARRAY, &item, 1), STATUS_INVALID);
-    assert_int_equal(resource_set_array(&resource, "k", RESOURCE_STRING, &item, 1), STATUS_INVALID);
-    assert_int_equal(resource.attr_count, 0);
 }
 
 static void test_a_full_resource_takes_no_more_but_still_replaces(void **state)
@@ -68,9 +75,9 @@ static void test_a_full_resource_takes_no_more_but_still_replaces(void **state)
         assert_int_equal(resource_set_string(&resource, key, "v"), STATUS_OK);
     }
     assert_int_equal(resource_set_string(&resource, "one more", "v"), STATUS_FULL);
-    assert_int_equal(resource_set_strings(&resource, "one more", "v\0"), STATUS_FULL);
+    assert_int_equal(set_array(&resource, "one more", RESOURCE_STRING, words, 2), STATUS_FULL);
     assert_int_equal(resource_set_string(&resource, "k5", "w"), STATUS_OK);
-    assert_string_equal(resource_find(&resource, "k5")->string, "w");
+    assert_string_equal(resource_find(&resource, "k5")->items->string, "w");
     resource_deinit(&resource);
 }
 
@@ -83,16 +90,18 @@ static void test_merge_adds_only_what_is_missing(void **state)
     assert_int_equal(resource_set_bool(&from, "b", false), STATUS_OK);
     assert_int_equal(resource_set_int(&from, "n", 9), STATUS_OK);
     const union resource_item truth = {.integer = 1};
-    assert_int_equal(resource_set_array(&from, "i", RESOURCE_BOOL, &truth, 1), STATUS_OK);
+    assert_int_equal(set_array(&from, "i", RESOURCE_BOOL, &truth, 1), STATUS_OK);
+    assert_int_equal(set_array(&from, "s", RESOURCE_STRING, words, 2), STATUS_OK);
     from.schema_url = strdup("http://schema");
     assert_int_equal(resource_merge(&to, &from), STATUS_OK);
     resource_deinit(&from);
-    assert_int_equal(to.attr_count, 5);
-    assert_string_equal(resource_find(&to, "service.name")->string, "mine");
-    assert_true(resource_find(&to, "d")->real == 1.5);
-    assert_int_equal(resource_find(&to, "b")->integer, 0);
-    assert_int_equal(resource_find(&to, "n")->integer, 9);
-    assert_int_equal(resource_find(&to, "i")->item_type, RESOURCE_BOOL);
+    assert_int_equal(to.attr_count, 6);
+    assert_string_equal(resource_find(&to, "s")->items[0].string, "one");
+    assert_string_equal(resource_find(&to, "service.name")->items->string, "mine");
+    assert_true(resource_find(&to, "d")->items->real == 1.5);
+    assert_int_equal(resource_find(&to, "b")->items->integer, 0);
+    assert_int_equal(resource_find(&to, "n")->items->integer, 9);
+    assert_int_equal(resource_find(&to, "i")->type, RESOURCE_BOOL);
     assert_int_equal(resource_find(&to, "i")->items[0].integer, 1);
     assert_string_equal(to.schema_url, "http://schema");
     resource_deinit(&to);
@@ -151,7 +160,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_type_is_found_again),
         cmocka_unit_test(test_setting_again_replaces_value_and_type),
-        cmocka_unit_test(test_arrays_of_arrays_are_refused),
         cmocka_unit_test(test_a_full_resource_takes_no_more_but_still_replaces),
         cmocka_unit_test(test_merge_adds_only_what_is_missing),
         cmocka_unit_test(test_merge_into_a_full_resource_fails),

@@ -50,11 +50,11 @@ static void on_device(void *context, uint16_t index, const struct resource *reso
     const struct resource_attr *name = resource_find(resource, "hw.name");
     assert_ptr_equal(context, &spans);
     assert_true(device_count < 16);
-    assert_string_equal(resource_find(resource, "hw.type")->string, "gpu");
+    assert_string_equal(resource_find(resource, "hw.type")->items->string, "gpu");
     devices[device_count].index = index;
     const struct resource_attr *label = resource_find(resource, "cuda.device.label");
-    snprintf(devices[device_count].label, sizeof devices[0].label, "%s", label ? label->string : "");
-    snprintf(devices[device_count++].name, sizeof devices[0].name, "%s", name ? name->string : "");
+    snprintf(devices[device_count].label, sizeof devices[0].label, "%s", label ? label->items->string : "");
+    snprintf(devices[device_count++].name, sizeof devices[0].name, "%s", name ? name->items->string : "");
 }
 
 const struct span_attr *attr(const struct kept *kept, const char *key)

@@ -58,14 +58,10 @@ static bool fits(const struct node *node, enum resource_value type)
         return node->type == SCALAR_INT;
     case RESOURCE_DOUBLE:
         return node->type == SCALAR_INT || node->type == SCALAR_FLOAT;
-    case RESOURCE_STRING_ARRAY:
-    case RESOURCE_ARRAY:
-        break;
     }
     return false;
 }
 
-/* A number or a boolean. */
 static bool parse_value(const char *text, enum resource_value type, union resource_item *value)
 {
     bool truth;
@@ -73,42 +69,13 @@ static bool parse_value(const char *text, enum resource_value type, union resour
         return scalar_parse_int(text, &value->integer);
     if (type == RESOURCE_DOUBLE)
         return scalar_parse_float(text, &value->real);
-    if (!scalar_parse_bool(text, &truth))
-        return false;
-    value->integer = truth;
-    return true;
-}
-
-static enum status set_scalar(struct resource *resource, const char *name, enum resource_value type,
-                              const char *text)
-{
-    union resource_item value;
     if (type == RESOURCE_STRING)
-        return resource_set_string(resource, name, text);
-    if (!parse_value(text, type, &value))
-        return STATUS_INVALID;
-    if (type == RESOURCE_DOUBLE)
-        return resource_set_double(resource, name, value.real);
-    return type == RESOURCE_INT ? resource_set_int(resource, name, value.integer)
-                                : resource_set_bool(resource, name, value.integer);
-}
-
-/* The items' texts, each with its NUL, and an empty one at the end. */
-static char *join(const struct node *list)
-{
-    size_t bytes = 1;
-    for (const struct item *item = list->items; item; item = item->next)
-        bytes += strlen(item->value->text) + 1;
-    char *joined = malloc(bytes);
-    char *at = joined;
-    for (const struct item *item = list->items; item && joined; item = item->next) {
-        size_t length = strlen(item->value->text) + 1;
-        memcpy(at, item->value->text, length);
-        at += length;
-    }
-    if (joined)
-        *at = '\0';
-    return joined;
+        value->string = text;
+    else if (scalar_parse_bool(text, &truth))
+        value->integer = truth;
+    else
+        return false;
+    return true;
 }
 
 static void keep(struct file_reader *reader, const struct node_place *place, enum status status)
@@ -121,67 +88,47 @@ static void keep(struct file_reader *reader, const struct node_place *place, enu
         reader->status = status;
 }
 
-static enum status set_strings(struct resource *resource, const char *name, const struct node *list)
-{
-    char *joined = join(list);
-    enum status status = joined ? resource_set_strings(resource, name, joined) : STATUS_NO_MEMORY;
-    free(joined);
-    return status;
-}
-
-static enum status set_items(struct resource *resource, const char *name, enum resource_value type,
-                             const struct node *list)
-{
-    union resource_item *values = calloc(list->count + 1, sizeof *values);
-    enum status status = values ? STATUS_OK : STATUS_NO_MEMORY;
-    size_t index = 0;
-    for (const struct item *item = list->items; item && status == STATUS_OK; item = item->next)
-        if (!parse_value(item->value->text, type, &values[index++]))
-            status = STATUS_INVALID;
-    if (status == STATUS_OK)
-        status = resource_set_array(resource, name, type, values, list->count);
-    free(values);
-    return status;
-}
-
-static void set_array(struct file_reader *reader, const struct node_place *place, const char *name,
-                      const struct attribute_type *type, const struct node *list)
+static void set_array(struct file_reader *reader, const struct node_place *place,
+                      const struct attribute_type *type, const struct node *list, struct resource_attr *attr)
 {
     if (list->kind != NODE_LIST) {
         reader_error(reader, place, "expected a list, because type is %s, not %s", type->name,
                      node_kind_name(list));
         return;
     }
-    unsigned index = 0;
-    for (const struct item *item = list->items; item; item = item->next) {
-        struct node_place at = place_of_index(place, item, index++);
-        union resource_item ignored;
-        bool is_good =
-            fits(item->value, type->value) && item->value->text[0] &&
-            (type->value == RESOURCE_STRING || parse_value(item->value->text, type->value, &ignored));
-        if (!is_good) {
+    attr->items = calloc(list->count + 1, sizeof *attr->items);
+    for (const struct item *item = list->items; item && attr->items; item = item->next) {
+        struct node_place at = place_of_index(place, item, (unsigned)attr->item_count);
+        if (!fits(item->value, type->value) || !item->value->text[0] ||
+            !parse_value(item->value->text, type->value, &attr->items[attr->item_count++])) {
             reader_error(reader, &at, "expected a value of type %s that is not empty", type->name);
+            free(attr->items);
             return;
         }
     }
-    struct resource *resource = &reader->settings->resource;
-    keep(reader, place,
-         type->value == RESOURCE_STRING ? set_strings(resource, name, list)
-                                        : set_items(resource, name, type->value, list));
+    keep(reader, place, attr->items ? resource_set(&reader->settings->resource, attr) : STATUS_NO_MEMORY);
+    free(attr->items);
 }
 
 static void set_attribute(struct file_reader *reader, const struct node_place *place, const char *name,
                           const struct attribute_type *type, const struct node *value)
 {
+    union resource_item item;
+    struct resource_attr attr = {.key = name, .type = type->value, .is_array = type->is_array};
     if (node_is_null(value))
         return;
-    if (type->is_array)
-        set_array(reader, place, name, type, value);
-    else if (!fits(value, type->value))
+    if (type->is_array) {
+        set_array(reader, place, type, value, &attr);
+    } else if (!fits(value, type->value)) {
         reader_error(reader, place, "expected a value of type %s, not %s: correct it, or set type",
                      type->name, node_kind_name(value));
-    else
-        keep(reader, place, set_scalar(&reader->settings->resource, name, type->value, value->text));
+    } else {
+        attr.items = &item;
+        attr.item_count = 1;
+        keep(reader, place,
+             parse_value(value->text, type->value, &item) ? resource_set(&reader->settings->resource, &attr)
+                                                          : STATUS_INVALID);
+    }
 }
 
 static void read_attribute(struct file_reader *reader, const struct node_place *place,

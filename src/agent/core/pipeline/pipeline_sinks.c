@@ -125,11 +125,11 @@ static void on_device(void *context, uint16_t index, const struct resource *devi
 }
 
 /* Writes the links of one device, or (NULL) of all. */
-static void recorder_known_links(const struct resource_attr *uuid)
+static void recorder_known_links(const char *uuid)
 {
     const struct device_links *links;
     for (uint32_t i = 0; (links = device_links_known(i)) != NULL; i++)
-        if (!uuid || strcmp(links->id, uuid->string) == 0)
+        if (!uuid || strcmp(links->id, uuid) == 0)
             recorder_links(pipeline.recorder, links);
 }
 
@@ -138,8 +138,8 @@ static void recorder_device(const struct activity_record *activity)
     struct resource device = {0};
     uint32_t number;
     if (devices_describe(activity, &number, &device) == STATUS_OK && device_links_add(&device) == STATUS_OK &&
-        resource_find(&device, SEMCONV_CUDA_DEVICE_UUID))
-        recorder_known_links(resource_find(&device, SEMCONV_CUDA_DEVICE_UUID));
+        resource_text(&device, SEMCONV_CUDA_DEVICE_UUID))
+        recorder_known_links(resource_text(&device, SEMCONV_CUDA_DEVICE_UUID));
     resource_deinit(&device);
 }
 

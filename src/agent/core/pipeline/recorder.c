@@ -214,10 +214,12 @@ void recorder_describe_job(struct recorder *recorder, const struct resource *res
     char number[32];
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         const struct resource_attr *attr = resource_find(resource, keys[i]);
-        if (attr && attr->type == RESOURCE_STRING) {
-            write_info(recorder, keys[i], attr->string);
-        } else if (attr && attr->type == RESOURCE_INT) {
-            snprintf(number, sizeof number, "%lld", (long long)attr->integer);
+        if (!attr || attr->is_array)
+            continue;
+        if (attr->type == RESOURCE_STRING) {
+            write_info(recorder, keys[i], attr->items->string);
+        } else if (attr->type == RESOURCE_INT) {
+            snprintf(number, sizeof number, "%lld", (long long)attr->items->integer);
             write_info(recorder, keys[i], number);
         }
     }

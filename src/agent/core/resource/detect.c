@@ -182,8 +182,8 @@ static void add_cuda(struct resource *resource, int driver_version, const char *
 
 enum status detect_device(struct resource *resource, const char *folder)
 {
-    const struct resource_attr *uuid = resource_find(resource, SEMCONV_CUDA_DEVICE_UUID);
-    DIR *gpus = uuid && uuid->type == RESOURCE_STRING ? files_open_folder(folder) : NULL;
+    const char *uuid = resource_text(resource, SEMCONV_CUDA_DEVICE_UUID);
+    DIR *gpus = uuid ? files_open_folder(folder) : NULL;
     enum status status = STATUS_OK;
     struct dirent *gpu;
     while (gpus && (gpu = readdir(gpus)) != NULL) {
@@ -191,7 +191,7 @@ enum status detect_device(struct resource *resource, const char *folder)
         snprintf(path, sizeof path, "%.200s/%s/information", folder, gpu->d_name);
         const char *found =
             files_read_small(path, text, sizeof text) > 0 ? value_of(text, "GPU UUID:") : NULL;
-        if (!found || strcmp(found, uuid->string) != 0)
+        if (!found || strcmp(found, uuid) != 0)
             continue;
         resource_add_string(resource, SEMCONV_CUDA_DEVICE_PCI_ADDRESS, gpu->d_name, &status);
         break;

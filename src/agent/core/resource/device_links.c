@@ -67,7 +67,7 @@ static bool may_have_c2c(const struct resource *device)
 {
 #ifdef __aarch64__
     const struct resource_attr *major = resource_find(device, SEMCONV_CUDA_DEVICE_COMPUTE_CAPABILITY_MAJOR);
-    return !major || major->integer >= GRACE_CAPABILITY;
+    return !major || major->items->integer >= GRACE_CAPABILITY;
 #else
     return false;
 #endif
@@ -92,10 +92,10 @@ static struct device_links *learn(const struct resource *device, const char *uui
         return links;
     *links = (struct device_links){.pcie_width = 0};
     snprintf(links->id, sizeof links->id, "%s", uuid);
-    const struct resource_attr *address =
-        state.options.is_replay ? NULL : resource_find(device, SEMCONV_CUDA_DEVICE_PCI_ADDRESS);
-    if (address && address->type == RESOURCE_STRING)
-        links_address(address->string, links->address);
+    const char *address =
+        state.options.is_replay ? NULL : resource_text(device, SEMCONV_CUDA_DEVICE_PCI_ADDRESS);
+    if (address)
+        links_address(address, links->address);
     if (*links->address && !may_have_c2c(device))
         read_pcie(links);
     return links;
@@ -103,15 +103,15 @@ static struct device_links *learn(const struct resource *device, const char *uui
 
 enum status device_links_add(struct resource *device)
 {
-    const struct resource_attr *uuid = resource_find(device, SEMCONV_CUDA_DEVICE_UUID);
-    if (!uuid || uuid->type != RESOURCE_STRING || strlen(uuid->string) >= HARDWARE_ID_BYTES)
+    const char *uuid = resource_text(device, SEMCONV_CUDA_DEVICE_UUID);
+    if (!uuid || strlen(uuid) >= HARDWARE_ID_BYTES)
         return STATUS_OK;
     enum status status = detect_device(device, state.options.gpus_folder);
     if (status != STATUS_OK)
         return status;
-    struct device_links *links = find(uuid->string);
+    struct device_links *links = find(uuid);
     if (!links)
-        links = learn(device, uuid->string);
+        links = learn(device, uuid);
     return links ? links_describe(links, device) : STATUS_OK;
 }
 

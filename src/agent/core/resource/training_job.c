@@ -79,7 +79,7 @@ void training_job_identity(const struct deployment *from, const char *job_id, ch
 static int64_t number_in(const struct resource *resource, const char *key)
 {
     const struct resource_attr *attr = resource_find(resource, key);
-    return attr && attr->type == RESOURCE_INT ? attr->integer : -1;
+    return attr && attr->type == RESOURCE_INT && !attr->is_array ? attr->items->integer : -1;
 }
 
 static void find_rank(const struct deployment *from, struct step_rules *rules)

@@ -345,8 +345,8 @@ void program_stats_begin_interval(struct program_stats *store, bool is_delta)
 static const char *text_of(const struct devices *devices, uint32_t device_id, const char *key)
 {
     const struct resource *told = devices->told[device_id];
-    const struct resource_attr *attr = told ? resource_find(told, key) : NULL;
-    return attr && attr->string ? attr->string : "";
+    const char *text = told ? resource_text(told, key) : NULL;
+    return text ? text : "";
 }
 
 static void copy_device(const struct device_stats *device, struct device_view *view)

@@ -54,17 +54,15 @@ static enum status set_field(struct resource *resource, const struct activity_fi
     }
 }
 
+/* An unknown ID or name is NULL. */
 static enum status set_hardware(struct resource *resource, const char *id, const char *name)
 {
-    enum status status = resource_set_string(resource, SEMCONV_HW_TYPE, "gpu");
-    if (status == STATUS_OK)
-        status = resource_set_string(resource, SEMCONV_HW_VENDOR, "NVIDIA");
-    if (status == STATUS_OK && id)
-        status = resource_set_string(resource, SEMCONV_HW_ID, id);
-    if (status == STATUS_OK && name)
-        status = resource_set_string(resource, SEMCONV_HW_NAME, name);
-    if (status == STATUS_OK && name)
-        status = resource_set_string(resource, SEMCONV_HW_MODEL, name);
+    enum status status = STATUS_OK;
+    resource_add_string(resource, SEMCONV_HW_TYPE, "gpu", &status);
+    resource_add_string(resource, SEMCONV_HW_VENDOR, "NVIDIA", &status);
+    resource_add_string(resource, SEMCONV_HW_ID, id, &status);
+    resource_add_string(resource, SEMCONV_HW_NAME, name, &status);
+    resource_add_string(resource, SEMCONV_HW_MODEL, name, &status);
     return status;
 }
 
@@ -83,14 +81,13 @@ enum status devices_describe(const struct activity_record *record, uint32_t *dev
         status = set_field(resource, field, record->values[i]);
     }
     /* A MIG instance is hardware of its own, and part of a GPU. */
-    const struct resource_attr *uuid = resource_find(resource, SEMCONV_CUDA_DEVICE_UUID);
-    const struct resource_attr *instance = resource_find(resource, SEMCONV_CUDA_DEVICE_MIG_UUID);
-    const struct resource_attr *name = resource_find(resource, SEMCONV_CUDA_DEVICE_NAME);
-    const struct resource_attr *id = instance ? instance : uuid;
+    const char *uuid = resource_text(resource, SEMCONV_CUDA_DEVICE_UUID);
+    const char *instance = resource_text(resource, SEMCONV_CUDA_DEVICE_MIG_UUID);
+    const char *name = resource_text(resource, SEMCONV_CUDA_DEVICE_NAME);
     if (status == STATUS_OK)
-        status = set_hardware(resource, id ? id->string : NULL, name ? name->string : record->name);
-    if (status == STATUS_OK && instance && uuid)
-        status = resource_set_string(resource, SEMCONV_HW_PARENT, uuid->string);
+        status = set_hardware(resource, instance ? instance : uuid, name ? name : record->name);
+    if (instance)
+        resource_add_string(resource, SEMCONV_HW_PARENT, uuid, &status);
     return status;
 }
 
@@ -102,11 +99,11 @@ enum status devices_describe_unknown(uint32_t device_id, struct resource *resour
 
 void devices_note(struct devices *devices, uint32_t device_id, const struct resource *resource)
 {
-    const struct resource_attr *id = resource_find(resource, SEMCONV_HW_ID);
+    const char *id = resource_text(resource, SEMCONV_HW_ID);
     if (device_id >= DEVICES_MAX)
         return;
     if (id)
-        snprintf(devices->ids[device_id], sizeof devices->ids[device_id], "%s", id->string);
+        snprintf(devices->ids[device_id], sizeof devices->ids[device_id], "%s", id);
     if (!devices->told[device_id])
         devices->told[device_id] = calloc(1, sizeof *devices->told[device_id]);
     if (!devices->told[device_id])

@@ -189,24 +189,27 @@ static void test_a_full_file_is_read(void **state)
         "x-mine: {anything: [1]}\n"));
     assert_true(settings.disabled);
     assert_int_equal(settings.log_level, LOG_DEBUG);
-    assert_string_equal(resource_find(&settings.resource, "service.name")->string, "shop");
-    assert_string_equal(resource_find(&settings.resource, "list.only")->string, "a b");
-    assert_string_equal(resource_find(&settings.resource, "unquoted")->string, "1.10");
-    assert_int_equal(resource_find(&settings.resource, "n")->integer, -3);
-    assert_true(resource_find(&settings.resource, "d")->real == 2.0);
+    assert_string_equal(resource_find(&settings.resource, "service.name")->items->string, "shop");
+    assert_string_equal(resource_find(&settings.resource, "list.only")->items->string, "a b");
+    assert_string_equal(resource_find(&settings.resource, "unquoted")->items->string, "1.10");
+    assert_int_equal(resource_find(&settings.resource, "n")->items->integer, -3);
+    assert_true(resource_find(&settings.resource, "d")->items->real == 2.0);
     assert_int_equal(resource_find(&settings.resource, "b")->type, RESOURCE_BOOL);
     const struct resource_attr *array = resource_find(&settings.resource, "ints");
-    assert_int_equal(array->item_type, RESOURCE_INT);
+    assert_int_equal(array->type, RESOURCE_INT);
     assert_int_equal(array->item_count, 2);
     assert_int_equal(array->items[1].integer, 16);
     array = resource_find(&settings.resource, "doubles");
-    assert_int_equal(array->item_type, RESOURCE_DOUBLE);
+    assert_int_equal(array->type, RESOURCE_DOUBLE);
     assert_true(array->items[0].real == 2 && array->items[1].real == .5 && array->items[2].real == -1e3);
     array = resource_find(&settings.resource, "bools");
-    assert_int_equal(array->item_type, RESOURCE_BOOL);
+    assert_int_equal(array->type, RESOURCE_BOOL);
     assert_int_equal(array->items[0].integer, 1);
     assert_int_equal(array->items[1].integer, 0);
-    assert_memory_equal(resource_find(&settings.resource, "strings")->string, "a\0b\0", 5);
+    array = resource_find(&settings.resource, "strings");
+    assert_int_equal(array->item_count, 2);
+    assert_string_equal(array->items[0].string, "a");
+    assert_string_equal(array->items[1].string, "b");
     assert_null(resource_find(&settings.resource, "nothing"));
     assert_string_equal(settings.resource.schema_url, "https://schema");
     assert_int_equal(settings.attribute_count_limit, 7);
@@ -1038,13 +1041,13 @@ static void test_the_service_has_the_name_that_goes_first(void **state)
 {
     set_variable("OTEL_RESOURCE_ATTRIBUTES", "service.name=list,team=gpu%2Cml,key%3D=v");
     assert_quiet(load());
-    assert_string_equal(resource_find(&settings.resource, "service.name")->string, "list");
-    assert_string_equal(resource_find(&settings.resource, "team")->string, "gpu,ml");
+    assert_string_equal(resource_find(&settings.resource, "service.name")->items->string, "list");
+    assert_string_equal(resource_find(&settings.resource, "team")->items->string, "gpu,ml");
     assert_non_null(resource_find(&settings.resource, "key="));
     settings_deinit(&settings);
     set_variable("OTEL_SERVICE_NAME", "first");
     assert_quiet(load());
-    assert_string_equal(resource_find(&settings.resource, "service.name")->string, "first");
+    assert_string_equal(resource_find(&settings.resource, "service.name")->items->string, "first");
 }
 
 static void test_span_limits_go_before_general_ones(void **state)
@@ -1095,7 +1098,7 @@ static void test_overrides_go_on_top(void **state)
     struct config_input input = {.getenv = get_variable, .overrides = "detail=default;service_name=s"};
     assert_quiet(config_load(&input, &settings, &report));
     assert_int_equal(settings.detail, DETAIL_DEFAULT);
-    assert_string_equal(resource_find(&settings.resource, "service.name")->string, "s");
+    assert_string_equal(resource_find(&settings.resource, "service.name")->items->string, "s");
 }
 
 static void test_overrides_name_the_path_of_spans_once(void **state)

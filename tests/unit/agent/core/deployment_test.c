@@ -59,13 +59,13 @@ static void look(void)
 static const char *text_of(const char *key)
 {
     const struct resource_attr *found = resource_find(&resource, key);
-    return found && found->type == RESOURCE_STRING ? found->string : "";
+    return found && found->type == RESOURCE_STRING ? found->items->string : "";
 }
 
 static int64_t number_of(const char *key)
 {
     const struct resource_attr *found = resource_find(&resource, key);
-    return found && found->type == RESOURCE_INT ? found->integer : -1;
+    return found && found->type == RESOURCE_INT ? found->items->integer : -1;
 }
 
 static void remove_root(void)

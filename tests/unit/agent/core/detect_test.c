@@ -19,7 +19,7 @@ static char root[] = "/tmp/detect-test-XXXXXX";
 static const char *text_of(const struct resource *resource, const char *key)
 {
     const struct resource_attr *found = resource_find(resource, key);
-    return found && found->type == RESOURCE_STRING ? found->string : NULL;
+    return found && found->type == RESOURCE_STRING ? found->items->string : NULL;
 }
 
 static void test_what_is_always_there(void **state)
@@ -32,7 +32,7 @@ static void test_what_is_always_there(void **state)
     assert_string_equal(text_of(&resource, "telemetry.sdk.name"), "cuspan");
     assert_string_equal(text_of(&resource, "telemetry.sdk.language"), "c");
     assert_non_null(text_of(&resource, "telemetry.sdk.version"));
-    assert_int_equal(resource_find(&resource, "process.pid")->integer, getpid());
+    assert_int_equal(resource_find(&resource, "process.pid")->items->integer, getpid());
     assert_string_equal(text_of(&resource, "process.executable.name"), "detect_test");
     assert_int_equal(text_of(&resource, "process.executable.path")[0], '/');
     assert_true(strlen(text_of(&resource, "host.id")) > 0);

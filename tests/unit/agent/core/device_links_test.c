@@ -121,7 +121,7 @@ static int teardown(void **state)
 static int64_t number_of(const char *key)
 {
     const struct resource_attr *found = resource_find(&device, key);
-    return found ? found->integer : -1;
+    return found ? found->items->integer : -1;
 }
 
 static void expect_pcie(int64_t generation, int64_t width)
@@ -136,7 +136,7 @@ static void test_a_link_is_as_good_as_its_worse_end(void **state)
     put_end(place("tree/" BRIDGE), "16.0 GT/s PCIe\n", "8\n", "0x8086\n");
     expect_pcie(4, 8);
     assert_int_equal(number_of("cuda.device.pcie.bandwidth"), 15753846153);
-    assert_string_equal(resource_find(&device, "cuda.device.pci.address")->string, GPU);
+    assert_string_equal(resource_find(&device, "cuda.device.pci.address")->items->string, GPU);
 }
 
 static void test_the_speed_of_an_idle_link_is_no_peak(void **state)
@@ -199,7 +199,7 @@ static void test_nvml_is_asked_once_at_the_first_copy_between_gpus(void **state)
     assert_false(device_links_look());
     expect_pcie(5, 16);
     assert_int_equal(number_of("cuda.device.nvlink.bandwidth"), 450000000000);
-    assert_string_equal(resource_find(&device, "cuda.device.pci.address")->string, GPU);
+    assert_string_equal(resource_find(&device, "cuda.device.pci.address")->items->string, GPU);
     device_links_end();
     assert_int_equal(nvml.ended, 1);
 }

@@ -152,13 +152,13 @@ static void test_a_published_context_is_taken(void **state)
     make_payload(&payload);
     publish(&payload);
     assert_int_equal(read_again(), 6);
-    assert_string_equal(resource_find(&resource, "service.name")->string, "shop");
-    assert_string_equal(resource_find(&resource, "service.instance.id")->string,
+    assert_string_equal(resource_find(&resource, "service.name")->items->string, "shop");
+    assert_string_equal(resource_find(&resource, "service.instance.id")->items->string,
                         "627cc493-f310-47de-96bd-71410b7dec09");
-    assert_string_equal(resource_find(&resource, "empty")->string, "");
+    assert_string_equal(resource_find(&resource, "empty")->items->string, "");
     assert_int_equal(resource_find(&resource, "flag")->type, RESOURCE_BOOL);
-    assert_int_equal(resource_find(&resource, "number")->integer, -7);
-    assert_true(resource_find(&resource, "real")->real == 0.5);
+    assert_int_equal(resource_find(&resource, "number")->items->integer, -7);
+    assert_true(resource_find(&resource, "real")->items->real == 0.5);
     assert_null(resource_find(&resource, "telemetry.sdk.language")); /* these spans are not the SDK's */
     assert_null(resource_find(&resource, "list"));
 }
@@ -188,7 +188,7 @@ static void test_each_version_is_read_once(void **state)
     published->payload_size = (uint32_t)later.length;
     published->published_at_ns = 1001;
     assert_true(look());
-    assert_string_equal(resource_find(&resource, "service.name")->string, "another shop");
+    assert_string_equal(resource_find(&resource, "service.name")->items->string, "another shop");
     assert_int_equal(resource.attr_count, 1);
 }
 

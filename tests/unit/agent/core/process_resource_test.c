@@ -59,7 +59,7 @@ static void publish(const char *const *pairs)
 static const char *value_of(const struct resource *resource, const char *key)
 {
     const struct resource_attr *attr = resource_find(resource, key);
-    return attr && attr->type == RESOURCE_STRING ? attr->string : "";
+    return attr && attr->type == RESOURCE_STRING ? attr->items->string : "";
 }
 
 static const char *own(const char *key)

@@ -22,7 +22,7 @@ static void set(const char *key, uint64_t value)
 static const char *text_of(const struct resource *resource, const char *key)
 {
     const struct resource_attr *found = resource_find(resource, key);
-    return found ? found->string : NULL;
+    return found ? found->items->string : NULL;
 }
 
 static void test_a_device_with_all_it_has(void **state)
@@ -43,7 +43,7 @@ static void test_a_device_with_all_it_has(void **state)
     assert_string_equal(text_of(&resource, "hw.model"), "NVIDIA H200");
     assert_string_equal(text_of(&resource, "hw.vendor"), "NVIDIA");
     assert_string_equal(text_of(&resource, "hw.type"), "gpu");
-    assert_int_equal(resource_find(&resource, "cuda.device.memory.bytes")->integer, 150754820096);
+    assert_int_equal(resource_find(&resource, "cuda.device.memory.bytes")->items->integer, 150754820096);
     resource_deinit(&resource);
 }
 
@@ -65,8 +65,8 @@ static void test_a_mig_instance_is_part_of_a_gpu(void **state)
                         "MIG-bb000000-0000-0000-0000-000000000000");
     assert_string_equal(text_of(&resource, "hw.id"), "MIG-bb000000-0000-0000-0000-000000000000");
     assert_string_equal(text_of(&resource, "hw.parent"), "GPU-aa000000-0000-0000-0000-000000000000");
-    assert_int_equal(resource_find(&resource, "cuda.device.mig.gpu_instance.id")->integer, 2);
-    assert_int_equal(resource_find(&resource, "cuda.device.mig.compute_instance.id")->integer, 0);
+    assert_int_equal(resource_find(&resource, "cuda.device.mig.gpu_instance.id")->items->integer, 2);
+    assert_int_equal(resource_find(&resource, "cuda.device.mig.compute_instance.id")->items->integer, 0);
     resource_deinit(&resource);
     set("cuda.device.mig.enabled", 0);
     set("cuda.device.mig.gpu_instance.id", UINT32_MAX);
@@ -123,7 +123,7 @@ static void test_a_device_of_which_little_is_known(void **state)
     assert_string_equal(text_of(&resource, "hw.type"), "gpu");
     resource_deinit(&resource);
     assert_int_equal(devices_describe_unknown(6, &resource), STATUS_OK);
-    assert_int_equal(resource_find(&resource, "cuda.device.id")->integer, 6);
+    assert_int_equal(resource_find(&resource, "cuda.device.id")->items->integer, 6);
     assert_string_equal(text_of(&resource, "hw.type"), "gpu");
     resource_deinit(&resource);
 }

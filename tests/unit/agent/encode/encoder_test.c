@@ -230,9 +230,13 @@ static void test_json_commas_across_chunks(void **state)
 
 static struct resource named(const char *name)
 {
+    static union resource_item items[8];
+    static unsigned used;
+    union resource_item *item = &items[used++ % 8];
     struct resource resource = {.attr_count = 1};
-    resource.attrs[0] = (struct resource_attr){
-        .key = (char *)(uintptr_t) "n", .type = RESOURCE_STRING, .string = (char *)(uintptr_t)name};
+    item->string = name;
+    resource.attrs[0] =
+        (struct resource_attr){.key = "n", .type = RESOURCE_STRING, .item_count = 1, .items = item};
     return resource;
 }
 

@@ -265,11 +265,16 @@ static void test_too_little_room(void **state)
 
 static void add(struct resource *resource, const char *key, struct resource_attr attr)
 {
-    attr.key = (char *)(uintptr_t)key;
+    attr.key = key;
     resource->attrs[resource->attr_count++] = attr;
 }
 
-#define TEXT(s) ((char *)(uintptr_t)(s))
+/* One value, for a struct resource_attr. */
+#define ITEM(value)                                                                                          \
+    .item_count = 1, .items = &(union resource_item)                                                         \
+    {                                                                                                        \
+        value                                                                                                \
+    }
 
 static const char *encode_resource(const struct resource *resource, size_t room)
 {
@@ -282,8 +287,7 @@ static const char *encode_resource(const struct resource *resource, size_t room)
 
 static struct resource_attr array_of(enum resource_value type, union resource_item *items, size_t count)
 {
-    return (struct resource_attr){
-        .type = RESOURCE_ARRAY, .item_type = (uint8_t)type, .items = items, .item_count = count};
+    return (struct resource_attr){.type = type, .is_array = true, .items = items, .item_count = count};
 }
 
 static void test_resource(void **state)
@@ -291,12 +295,14 @@ static void test_resource(void **state)
     struct resource resource = {0};
     assert_string_equal(encode_resource(&resource, 1000),
                         "\"resource\":{\"attributes\":[]},\"schemaUrl\":\"u\",\"scopeSpans\":[{");
-    add(&resource, "s\xff", (struct resource_attr){.type = RESOURCE_STRING, .string = TEXT("a \"b\"")});
-    add(&resource, "i", (struct resource_attr){.type = RESOURCE_INT, .integer = -1});
-    add(&resource, "b", (struct resource_attr){.type = RESOURCE_BOOL, .integer = 1});
-    add(&resource, "d", (struct resource_attr){.type = RESOURCE_DOUBLE, .real = 0.5});
-    add(&resource, "l", (struct resource_attr){.type = RESOURCE_STRING_ARRAY, .string = TEXT("one\0two\0")});
-    add(&resource, "e", (struct resource_attr){.type = RESOURCE_STRING_ARRAY, .string = TEXT("")});
+    add(&resource, "s\xff", (struct resource_attr){.type = RESOURCE_STRING, ITEM(.string = "a \"b\"")});
+    add(&resource, "i", (struct resource_attr){.type = RESOURCE_INT, ITEM(.integer = -1)});
+    add(&resource, "b", (struct resource_attr){.type = RESOURCE_BOOL, ITEM(.integer = 1)});
+    add(&resource, "d", (struct resource_attr){.type = RESOURCE_DOUBLE, ITEM(.real = 0.5)});
+    union resource_item strings[] = {{.string = "one"}, {.string = "two"}};
+    add(&resource, "l",
+        (struct resource_attr){.type = RESOURCE_STRING, .is_array = true, .items = strings, .item_count = 2});
+    add(&resource, "e", (struct resource_attr){.type = RESOURCE_STRING, .is_array = true});
     union resource_item integers[] = {{.integer = 1}, {.integer = -16}}, truths[] = {{.integer = 1}, {0}},
                         reals[] = {{.real = 0.5}, {.real = -INFINITY}};
     add(&resource, "is", array_of(RESOURCE_INT, integers, 2));
@@ -327,9 +333,9 @@ static void test_resource_leaves_out_what_does_not_fit(void **state)
     static char longer[1000];
     memset(longer, 'l', sizeof longer - 1);
     struct resource resource = {0};
-    add(&resource, "long", (struct resource_attr){.type = RESOURCE_STRING, .string = longer});
-    add(&resource, "i", (struct resource_attr){.type = RESOURCE_INT, .integer = 1});
-    add(&resource, "long", (struct resource_attr){.type = RESOURCE_STRING, .string = longer});
+    add(&resource, "long", (struct resource_attr){.type = RESOURCE_STRING, ITEM(.string = longer)});
+    add(&resource, "i", (struct resource_attr){.type = RESOURCE_INT, ITEM(.integer = 1)});
+    add(&resource, "long", (struct resource_attr){.type = RESOURCE_STRING, ITEM(.string = longer)});
     assert_string_equal(encode_resource(&resource, 1000),
                         "\"resource\":{\"attributes\":[{\"key\":\"i\",\"value\":{\"intValue\":\"1\"}}],"
                         "\"droppedAttributesCount\":2},\"schemaUrl\":\"u\",\"scopeSpans\":[{");

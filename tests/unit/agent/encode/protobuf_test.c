@@ -530,24 +530,30 @@ static void test_too_little_room(void **state)
 
 static void add(struct resource *resource, const char *key, struct resource_attr attr)
 {
-    attr.key = (char *)(uintptr_t)key;
+    attr.key = key;
     resource->attrs[resource->attr_count++] = attr;
 }
 
-#define TEXT(s) ((char *)(uintptr_t)(s))
+/* One value, for a struct resource_attr. */
+#define ITEM(value)                                                                                          \
+    .item_count = 1, .items = &(union resource_item)                                                         \
+    {                                                                                                        \
+        value                                                                                                \
+    }
 
 static void test_resource(void **state)
 {
     struct resource resource = {0};
+    union resource_item strings[] = {{.string = "one"}, {.string = "tw\xff"}};
     add(&resource, "service.name",
-        (struct resource_attr){.type = RESOURCE_STRING, .string = TEXT("caf\xc3\xa9 \xff")});
-    add(&resource, "empty", (struct resource_attr){.type = RESOURCE_STRING, .string = TEXT("")});
-    add(&resource, "pid", (struct resource_attr){.type = RESOURCE_INT, .integer = 4711});
-    add(&resource, "yes", (struct resource_attr){.type = RESOURCE_BOOL, .integer = 1});
-    add(&resource, "pi", (struct resource_attr){.type = RESOURCE_DOUBLE, .real = 3.5});
+        (struct resource_attr){.type = RESOURCE_STRING, ITEM(.string = "caf\xc3\xa9 \xff")});
+    add(&resource, "empty", (struct resource_attr){.type = RESOURCE_STRING, ITEM(.string = "")});
+    add(&resource, "pid", (struct resource_attr){.type = RESOURCE_INT, ITEM(.integer = 4711)});
+    add(&resource, "yes", (struct resource_attr){.type = RESOURCE_BOOL, ITEM(.integer = 1)});
+    add(&resource, "pi", (struct resource_attr){.type = RESOURCE_DOUBLE, ITEM(.real = 3.5)});
     add(&resource, "args",
-        (struct resource_attr){.type = RESOURCE_STRING_ARRAY, .string = TEXT("one\0tw\xff\0")});
-    add(&resource, "none", (struct resource_attr){.type = RESOURCE_STRING_ARRAY, .string = TEXT("")});
+        (struct resource_attr){.type = RESOURCE_STRING, .is_array = true, .items = strings, .item_count = 2});
+    add(&resource, "none", (struct resource_attr){.type = RESOURCE_STRING, .is_array = true});
     uint8_t *end =
         wire_put_resource(&wire_protobuf, buffer, buffer + 4096, &resource, "https://schema", &no_limits);
     struct walker w = {buffer, end};
@@ -588,15 +594,12 @@ static void test_arrays_in_a_resource_keep_their_type(void **state)
     union resource_item integers[] = {{.integer = 1}, {.integer = -1}}, truths[] = {{.integer = 1}, {0}},
                         reals[] = {{.real = 3.5}};
     add(&resource, "is",
-        (struct resource_attr){
-            .type = RESOURCE_ARRAY, .item_type = RESOURCE_INT, .items = integers, .item_count = 2});
+        (struct resource_attr){.type = RESOURCE_INT, .is_array = true, .items = integers, .item_count = 2});
     add(&resource, "bs",
-        (struct resource_attr){
-            .type = RESOURCE_ARRAY, .item_type = RESOURCE_BOOL, .items = truths, .item_count = 2});
+        (struct resource_attr){.type = RESOURCE_BOOL, .is_array = true, .items = truths, .item_count = 2});
     add(&resource, "ds",
-        (struct resource_attr){
-            .type = RESOURCE_ARRAY, .item_type = RESOURCE_DOUBLE, .items = reals, .item_count = 1});
-    add(&resource, "none", (struct resource_attr){.type = RESOURCE_ARRAY, .item_type = RESOURCE_INT});
+        (struct resource_attr){.type = RESOURCE_DOUBLE, .is_array = true, .items = reals, .item_count = 1});
+    add(&resource, "none", (struct resource_attr){.type = RESOURCE_INT, .is_array = true});
     uint8_t *end = wire_put_resource(&wire_protobuf, buffer, buffer + 4096, &resource, "", &no_limits);
     struct walker w = {buffer, end};
     struct walker inner = take_message(&w, 1);
@@ -626,9 +629,8 @@ static void test_an_array_that_does_not_fit_is_left_out(void **state)
     static union resource_item many[1000];
     struct resource resource = {0};
     add(&resource, "many",
-        (struct resource_attr){
-            .type = RESOURCE_ARRAY, .item_type = RESOURCE_DOUBLE, .items = many, .item_count = 1000});
-    add(&resource, "short", (struct resource_attr){.type = RESOURCE_INT, .integer = 1});
+        (struct resource_attr){.type = RESOURCE_DOUBLE, .is_array = true, .items = many, .item_count = 1000});
+    add(&resource, "short", (struct resource_attr){.type = RESOURCE_INT, ITEM(.integer = 1)});
     uint8_t *room = malloc(2000);
     uint8_t *end = wire_put_resource(&wire_protobuf, room, room + 2000, &resource, "u", &no_limits);
     struct walker w = {room, end};
@@ -644,9 +646,9 @@ static void test_resource_leaves_out_what_does_not_fit(void **state)
     static char longer[3000];
     memset(longer, 'l', sizeof longer - 1);
     struct resource resource = {0};
-    add(&resource, "long", (struct resource_attr){.type = RESOURCE_STRING, .string = longer});
-    add(&resource, "cut", (struct resource_attr){.type = RESOURCE_STRING, .string = longer});
-    add(&resource, "short", (struct resource_attr){.type = RESOURCE_INT, .integer = 1});
+    add(&resource, "long", (struct resource_attr){.type = RESOURCE_STRING, ITEM(.string = longer)});
+    add(&resource, "cut", (struct resource_attr){.type = RESOURCE_STRING, ITEM(.string = longer)});
+    add(&resource, "short", (struct resource_attr){.type = RESOURCE_INT, ITEM(.integer = 1)});
     struct wire_limits limits = {UINT32_MAX, 2000, 0, 0, 0};
     uint8_t *room = malloc(3000);
     uint8_t *end = wire_put_resource(&wire_protobuf, room, room + 3000, &resource, "u", &limits);
