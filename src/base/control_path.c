@@ -62,14 +62,6 @@ static bool fill_address(struct sockaddr_un *address, int folder, const char *fo
     return false;
 }
 
-static int give_up(int made)
-{
-    int saved_errno = errno;
-    close(made);
-    errno = saved_errno;
-    return -1;
-}
-
 static int make_socket(struct sockaddr_un *address, int folder, const char *folder_path, const char *name)
 {
     if (!fill_address(address, folder, folder_path, name))
@@ -83,7 +75,8 @@ int control_path_connect(int folder, const char *folder_path, const char *name)
     int made = make_socket(&address, folder, folder_path, name);
     if (made < 0 || connect(made, (const struct sockaddr *)&address, sizeof address) == 0)
         return made;
-    return give_up(made);
+    files_give_up(made);
+    return -1;
 }
 
 /* The file gets the socket's mode without the bits of the process's umask, which belongs to the host. */
@@ -91,9 +84,9 @@ int control_path_bind(int folder, const char *folder_path, const char *name)
 {
     struct sockaddr_un address;
     int made = make_socket(&address, folder, folder_path, name);
-    if (made < 0)
-        return -1;
-    if (fchmod(made, 0600) != 0 || bind(made, (const struct sockaddr *)&address, sizeof address) != 0)
-        return give_up(made);
-    return made;
+    if (made < 0 ||
+        (fchmod(made, 0600) == 0 && bind(made, (const struct sockaddr *)&address, sizeof address) == 0))
+        return made;
+    files_give_up(made);
+    return -1;
 }

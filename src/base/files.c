@@ -15,6 +15,14 @@
 #define MODE         0600
 #define FIRST_HIGH   256
 
+void files_give_up(int number)
+{
+    int saved_errno = errno;
+    if (number >= 0)
+        close(number);
+    errno = saved_errno;
+}
+
 int high_fd(int number)
 {
     if (number < 0 || number >= FIRST_HIGH)
@@ -24,9 +32,7 @@ int high_fd(int number)
         return number; /* the process may not have so many */
     if (moved < 0)
         moved = fcntl(number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-    int saved_errno = errno;
-    close(number);
-    errno = saved_errno;
+    files_give_up(number);
     return moved;
 }
 
@@ -39,11 +45,8 @@ int high_fd_pair(int made, int ends[2])
     ends[0] = high_fd(ends[0]);
     if (ends[0] >= 0 && ends[1] >= 0)
         return 0;
-    int saved_errno = errno;
-    for (int i = 0; i < 2; i++)
-        if (ends[i] >= 0)
-            close(ends[i]);
-    errno = saved_errno;
+    files_give_up(ends[0]);
+    files_give_up(ends[1]);
     return -1;
 }
 
@@ -57,20 +60,12 @@ int files_open(const char *path, int flags)
     return files_open_at(AT_FDCWD, path, flags);
 }
 
-static void close_failed(int descriptor)
-{
-    int saved_errno = errno;
-    if (descriptor >= 0)
-        close(descriptor);
-    errno = saved_errno;
-}
-
 FILE *files_open_stream(const char *path)
 {
     int descriptor = files_open(path, O_RDONLY);
     FILE *file = descriptor >= 0 ? fdopen(descriptor, "r") : NULL;
     if (!file)
-        close_failed(descriptor);
+        files_give_up(descriptor);
     return file;
 }
 
@@ -79,7 +74,7 @@ DIR *files_open_folder_at(int folder, const char *path)
     int descriptor = files_open_at(folder, path, O_RDONLY | O_DIRECTORY);
     DIR *entries = descriptor >= 0 ? fdopendir(descriptor) : NULL;
     if (!entries)
-        close_failed(descriptor);
+        files_give_up(descriptor);
     return entries;
 }
 
@@ -116,8 +111,7 @@ static bool is_trusted(const struct stat *file, const struct stat *folder)
 
 static int refuse(int descriptor, const char *why, const char **problem)
 {
-    if (descriptor >= 0)
-        close(descriptor);
+    files_give_up(descriptor);
     *problem = why;
     errno = EPERM;
     return -1;

@@ -22,6 +22,9 @@ FILE *files_open_stream(const char *path);
 DIR *files_open_folder(const char *path);
 DIR *files_open_folder_at(int folder, const char *path);
 
+/* Closes a descriptor, unless it is -1, and keeps errno. Async-signal-safe. */
+void files_give_up(int number);
+
 /* Makes a path absolute, because the program may change its directory before the file is opened. Owned by the
  * caller. NULL: no memory. */
 char *files_absolute(const char *path);
