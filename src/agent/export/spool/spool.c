@@ -68,13 +68,6 @@ static void count_taken_locked(struct spool *spool)
     spool->writer.taken = 0;
 }
 
-static void fail_to_read(const struct spool *spool, struct error *err)
-{
-    char reason[128];
-    error_set(err, STATUS_IO, "cannot read the spool %.300s (%s)", spool->path,
-              strerror_r(errno, reason, sizeof reason));
-}
-
 /* Whether our source is held, after it was taken again if necessary. False: there is none, or `err` tells why
  * it cannot be taken now. */
 static bool hold_own_locked(struct spool *spool, struct error *err)
@@ -86,7 +79,7 @@ static bool hold_own_locked(struct spool *spool, struct error *err)
         return false;
     bool is_held = spool_writer_hold(&spool->writer, &spool->own, folder) == STATUS_OK;
     if (!is_held)
-        fail_to_read(spool, err);
+        error_set(err, STATUS_IO, "cannot read the spool %.300s (%m)", spool->path);
     count_taken_locked(spool);
     close(folder);
     return is_held;
@@ -244,7 +237,7 @@ static enum spool_turn read_own_locked(struct spool *spool, struct spool_record 
     if (folder >= 0) {
         turn = spool_source_next(&spool->own, folder, &spool->writer.end, record, &damaged);
         if (turn == SPOOL_ERROR)
-            fail_to_read(spool, &err);
+            error_set(&err, STATUS_IO, "cannot read the spool %.300s (%m)", spool->path);
         close(folder);
     }
     if (turn == SPOOL_ERROR) {

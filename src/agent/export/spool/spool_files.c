@@ -13,36 +13,30 @@
 
 #define PROBES_MAX 4096 /* of names, before the directory is searched */
 
-static int refuse(int folder, const char *path, const char *why, struct error *err)
-{
-    if (folder >= 0)
-        close(folder);
-    error_set(err, STATUS_UNAVAILABLE, "the spool directory %.300s %s", path, why);
-    return -1;
-}
-
 int spool_files_open_folder(const char *path, bool make, struct error *err)
 {
     struct stat facts;
-    char reason[128], text[200];
-    if (make && mkdir(path, 0700) != 0 && errno != EEXIST) {
-        snprintf(text, sizeof text, "cannot be created (%s); check spool.directory",
-                 strerror_r(errno, reason, sizeof reason));
-        return refuse(-1, path, text, err);
-    }
-    int folder = files_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    bool is_there = !make || mkdir(path, 0700) == 0 || errno == EEXIST;
+    int folder = is_there ? files_open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW) : -1;
     if (folder < 0 || fstat(folder, &facts) != 0) {
-        /* ENOTDIR also stands for a link. */
-        snprintf(text, sizeof text, "cannot be opened (%s%s); check spool.directory",
-                 strerror_r(errno, reason, sizeof reason),
-                 errno == ENOTDIR || errno == ELOOP ? ", or a symbolic link, which is not followed" : "");
-        return refuse(folder, path, text, err);
+        bool may_be_link = is_there && (errno == ENOTDIR || errno == ELOOP);
+        error_set(err, STATUS_UNAVAILABLE,
+                  "the spool directory %.300s cannot be %s (%m%s); check spool.directory", path,
+                  is_there ? "opened" : "created",
+                  may_be_link ? ", or a symbolic link, which is not followed" : "");
+    } else if (facts.st_uid != geteuid()) {
+        error_set(
+            err, STATUS_UNAVAILABLE,
+            "the spool directory %.300s belongs to another user; set spool.directory to one of your own",
+            path);
+    } else if (facts.st_mode & (S_IWGRP | S_IWOTH)) {
+        error_set(err, STATUS_UNAVAILABLE,
+                  "the spool directory %.300s is writable by others; run chmod go-w on it", path);
+    } else {
+        return folder;
     }
-    if (facts.st_uid != geteuid())
-        return refuse(folder, path, "belongs to another user; set spool.directory to one of your own", err);
-    if (facts.st_mode & (S_IWGRP | S_IWOTH))
-        return refuse(folder, path, "is writable by others; run chmod go-w on it", err);
-    return folder;
+    files_give_up(folder);
+    return -1;
 }
 
 static int compare_sources(const void *a, const void *b)
@@ -145,8 +139,6 @@ uint32_t spool_files_next_segment(int folder, const char *source, uint32_t from,
     struct dirent *entry;
     char name[SPOOL_SOURCE_BYTES];
     uint32_t output, segment, lowest = 0;
-    if (last && from > last)
-        return 0;
     for (uint32_t i = 0; last && i < PROBES_MAX && from <= last; i++, from++)
         if (has_segment(folder, source, from))
             return from;

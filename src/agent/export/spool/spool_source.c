@@ -1,6 +1,7 @@
 #include "agent/export/spool/spool_source.h"
 
 #include "base/limits.h"
+#include "base/text/sanitize.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -256,31 +257,21 @@ static void survey(const struct spool_source *source, int folder, struct spool_r
     }
 }
 
-/* The name comes from a file and must not contain control characters. */
-static void show_program(const char *program, char shown[SPOOL_PROGRAM_BYTES])
-{
-    size_t i = 0;
-    for (; program[i]; i++)
-        shown[i] = (unsigned char)program[i] < ' ' || (unsigned char)program[i] >= 0x7f ? '?' : program[i];
-    shown[i] = 0;
-}
-
 static void describe(const struct spool_ledger *ledger, struct spool_recovery *recovery)
 {
-    char program[SPOOL_PROGRAM_BYTES];
     const char *what = ledger->output == METRICS_OUTPUT ? "data points" : "spans";
-    show_program(ledger->program, program);
     if (recovery->is_sudden)
         snprintf(recovery->line, sizeof recovery->line,
                  "process %u (%s) ended unexpectedly: of %llu %s that it is known to have created, %llu were "
                  "delivered, %llu are in the spool and will be sent now, %llu are lost",
-                 ledger->pid, program, (unsigned long long)ledger->made, what,
+                 ledger->pid, ledger->program, (unsigned long long)ledger->made, what,
                  (unsigned long long)ledger->delivered, (unsigned long long)recovery->here,
                  (unsigned long long)recovery->lost);
     else if (ledger->sequence)
         snprintf(recovery->line, sizeof recovery->line,
                  "sending %llu %s that process %u (%s) left in the spool", (unsigned long long)recovery->here,
-                 what, ledger->pid, program);
+                 what, ledger->pid, ledger->program);
+    sanitize_in_place(recovery->line); /* the program's name comes from a file */
 }
 
 void spool_recovery_read(struct spool_source *source, int folder, struct spool_recovery *recovery)

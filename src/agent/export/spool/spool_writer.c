@@ -1,5 +1,6 @@
 #include "agent/export/spool/spool_writer.h"
 
+#include "base/files.h"
 #include "base/limits.h"
 #include "base/clock.h"
 
@@ -8,7 +9,6 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #define LIST_AGAIN_NS (200 * NS_PER_MS)
@@ -49,9 +49,7 @@ void spool_writer_init(struct spool_writer *writer, const char *path, uint64_t b
 
 static enum status fail(const struct spool_writer *writer, struct error *err)
 {
-    char reason[128];
-    return error_set(err, STATUS_IO, "cannot write to the spool %.300s (%s)", writer->path,
-                     strerror_r(errno, reason, sizeof reason));
+    return error_set(err, STATUS_IO, "cannot write to the spool %.300s (%m)", writer->path);
 }
 
 static void update_used(struct spool_writer *writer, int folder)
@@ -79,14 +77,10 @@ static void forget_source(struct spool_writer *writer, struct spool_source *sour
 
 enum status spool_writer_hold(struct spool_writer *writer, struct spool_source *source, int folder)
 {
-    if (!*source->name)
-        return STATUS_NOT_FOUND;
-    if (spool_file_is_held(&source->ledger_file))
-        return STATUS_OK;
-    enum status status = spool_source_take_again(source, folder);
+    enum status status = *source->name ? spool_source_take_again(source, folder) : STATUS_NOT_FOUND;
     if (status == STATUS_OK)
         (void)spool_source_write_ledger(source);
-    if (status == STATUS_NOT_FOUND)
+    if (status == STATUS_NOT_FOUND && *source->name)
         forget_source(writer, source);
     return status;
 }
@@ -95,12 +89,9 @@ static enum status create_source(struct spool_writer *writer, struct spool_sourc
                                  unsigned output, struct error *err)
 {
     char file[SPOOL_FILE_BYTES], temporary[SPOOL_FILE_BYTES + 8];
-    uint32_t random = 0;
     uint64_t now_ns = clock_read_ns(CLOCK_REALTIME);
     uint32_t pid = (uint32_t)getpid();
-    if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random)
-        random = (uint32_t)clock_monotonic_ns();
-    spool_format_source_name(source->name, now_ns, pid, random, output);
+    spool_format_source_name(source->name, now_ns, pid, files_random(), output);
     register_own("", source->name);
     source->ledger =
         (struct spool_ledger){.start_ns = now_ns, .pid = pid, .output = output, .made = source->ledger.made};
