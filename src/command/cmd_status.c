@@ -71,15 +71,15 @@ static const char *word_of(enum counter counter)
     return counter_name(counter);
 }
 
-static void print_terms(const cJSON *status, enum counter (*term)(size_t))
+static void print_terms(const cJSON *status, const enum counter *terms)
 {
     bool is_first = true;
     char number[TEXT_NUMBER_BYTES];
-    for (size_t i = 0; term(i) != COUNTER_COUNT; i++) {
-        uint64_t count = counted(status, term(i));
+    for (; *terms != COUNTER_COUNT; terms++) {
+        uint64_t count = counted(status, *terms);
         if (!count)
             continue;
-        printf("%s%s %s", is_first ? "" : " + ", text_count(number, count), word_of(term(i)));
+        printf("%s%s %s", is_first ? "" : " + ", text_count(number, count), word_of(*terms));
         is_first = false;
     }
     if (is_first)
@@ -93,9 +93,9 @@ static void print_sum(const cJSON *status)
     if (!cJSON_HasObjectItem(status, "captured"))
         return;
     print_count("  ", agents_number(status, "captured"), " captured (");
-    print_terms(status, balance_source);
+    print_terms(status, balance_sources);
     fputs(")\n    = ", stdout);
-    print_terms(status, balance_fate);
+    print_terms(status, balance_fates);
     if (agents_number(status, "held"))
         print_count(" + ", agents_number(status, "held"), " held");
     if (unaccounted)

@@ -2,17 +2,17 @@
 
 /* cuspan adds sessions, summaries, collectives, root spans and requests of engines itself, so they count on
  * both sides. */
-static const enum counter sources[] = {COUNTER_calls_captured,
-                                       COUNTER_activities_captured,
-                                       COUNTER_ranges_captured,
-                                       COUNTER_marks_captured,
-                                       COUNTER_sessions,
-                                       COUNTER_summaries,
-                                       COUNTER_collectives,
-                                       COUNTER_roots,
-                                       COUNTER_engine_request_spans,
-                                       COUNTER_step_copies,
-                                       COUNTER_COUNT};
+const enum counter balance_sources[] = {COUNTER_calls_captured,
+                                        COUNTER_activities_captured,
+                                        COUNTER_ranges_captured,
+                                        COUNTER_marks_captured,
+                                        COUNTER_sessions,
+                                        COUNTER_summaries,
+                                        COUNTER_collectives,
+                                        COUNTER_roots,
+                                        COUNTER_engine_request_spans,
+                                        COUNTER_step_copies,
+                                        COUNTER_COUNT};
 
 /* Losses of spans in outputs. */
 static const enum counter losses_of_outputs[] = {
@@ -21,21 +21,21 @@ static const enum counter losses_of_outputs[] = {
     COUNTER_lost_spool_damaged, COUNTER_COUNT};
 
 /* The possible outcomes of a captured record. Losses before capture or in an output are not included. */
-static const enum counter fates[] = {COUNTER_spans_created,
-                                     COUNTER_spans_filtered,
-                                     COUNTER_spans_unsampled,
-                                     COUNTER_sessions_unsampled,
-                                     COUNTER_spans_summed,
-                                     COUNTER_spans_left_out,
-                                     COUNTER_marks_as_events,
-                                     COUNTER_facts,
-                                     COUNTER_asleep_records,
-                                     COUNTER_lost_backwards,
-                                     COUNTER_lost_zero_timestamps,
-                                     COUNTER_lost_context_error,
-                                     COUNTER_lost_unmade,
-                                     COUNTER_lost_broken,
-                                     COUNTER_COUNT};
+const enum counter balance_fates[] = {COUNTER_spans_created,
+                                      COUNTER_spans_filtered,
+                                      COUNTER_spans_unsampled,
+                                      COUNTER_sessions_unsampled,
+                                      COUNTER_spans_summed,
+                                      COUNTER_spans_left_out,
+                                      COUNTER_marks_as_events,
+                                      COUNTER_facts,
+                                      COUNTER_asleep_records,
+                                      COUNTER_lost_backwards,
+                                      COUNTER_lost_zero_timestamps,
+                                      COUNTER_lost_context_error,
+                                      COUNTER_lost_unmade,
+                                      COUNTER_lost_broken,
+                                      COUNTER_COUNT};
 
 static uint64_t sum(const struct balance *balance, const enum counter *counters)
 {
@@ -57,8 +57,8 @@ void balance_take(struct balance *balance, size_t output_count)
     balance->counters[COUNTER_spans_created] = counter_get(COUNTER_spans_created);
     balance->counters[COUNTER_points_made] = counter_get(COUNTER_points_made);
     balance->counters[COUNTER_profile_samples_made] = counter_get(COUNTER_profile_samples_made);
-    for (size_t i = 0; sources[i] != COUNTER_COUNT; i++)
-        balance->counters[sources[i]] = counter_get(sources[i]);
+    for (size_t i = 0; balance_sources[i] != COUNTER_COUNT; i++)
+        balance->counters[balance_sources[i]] = counter_get(balance_sources[i]);
 }
 
 /* The records of a buffer count as captured only after all of it is decoded. */
@@ -118,12 +118,12 @@ uint64_t balance_lost(const struct balance *balance)
 
 uint64_t balance_captured(const struct balance *balance)
 {
-    return sum(balance, sources);
+    return sum(balance, balance_sources);
 }
 
 uint64_t balance_settled(const struct balance *balance)
 {
-    return sum(balance, fates);
+    return sum(balance, balance_fates);
 }
 
 int64_t balance_unaccounted(const struct balance *balance)
@@ -136,14 +136,4 @@ int64_t balance_output_unaccounted(const struct balance *balance, size_t output)
     const struct output_fates *fate = &balance->outputs[output];
     return (int64_t)(balance->counters[COUNTER_spans_created] - fate->delivered - fate->lost - fate->spooled -
                      balance->on_way[output]);
-}
-
-enum counter balance_source(size_t index)
-{
-    return index < sizeof sources / sizeof *sources ? sources[index] : COUNTER_COUNT;
-}
-
-enum counter balance_fate(size_t index)
-{
-    return index < sizeof fates / sizeof *fates ? fates[index] : COUNTER_COUNT;
 }

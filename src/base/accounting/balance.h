@@ -38,6 +38,5 @@ uint64_t balance_lost(const struct balance *balance);
 int64_t balance_unaccounted(const struct balance *balance);
 int64_t balance_output_unaccounted(const struct balance *balance, size_t output);
 
-/* The counters on both sides of the first sum, by index, up to COUNTER_COUNT. */
-enum counter balance_source(size_t index);
-enum counter balance_fate(size_t index);
+/* The counters on both sides of the first sum, up to COUNTER_COUNT. */
+extern const enum counter balance_sources[], balance_fates[];
