@@ -77,15 +77,14 @@ static enum status refuse_library(const char *path, const char *reason, struct e
     return error_set(err, STATUS_NOT_FOUND, "cannot load CUPTI: %s", reason);
 }
 
-/* Whether NVIDIA's driver is installed. Without it, cuptiGetVersion() of CUPTI 13.2 crashes, and those of
- * other versions fail. The driver is already loaded if it loaded the agent. If the program starts the agent
- * first, this function loads it, as CUPTI would. */
-static bool has_driver(void)
+/* Returns NVIDIA's driver; NULL: it is not there, or not loaded. It is already loaded if it loaded the agent.
+ * If the program starts the agent first, this function loads it (`may_load`), as CUPTI would. */
+static void *driver_library(bool may_load)
 {
     void *loaded = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD | RTLD_LOCAL);
     if (loaded)
-        dlclose(loaded);
-    return loaded || dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+        dlclose(loaded); /* others keep it loaded */
+    return loaded || !may_load ? loaded : dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
 }
 
 /* Opens one library. Its functions are looked up only if it is selected. */
@@ -102,7 +101,8 @@ static enum status open_library(const char *path, struct cupti *cupti, struct er
     snprintf(cupti->path, sizeof cupti->path, "%s", path);
     if (!get_version)
         return error_set(err, STATUS_UNSUPPORTED, "%s is not CUPTI", path);
-    if (!dlsym(cupti->handle, CUPTI_STAND_IN_SYMBOL) && !has_driver())
+    /* Without the driver, cuptiGetVersion() of CUPTI 13.2 crashes, and those of other versions fail. */
+    if (!dlsym(cupti->handle, CUPTI_STAND_IN_SYMBOL) && !driver_library(true))
         return error_set(err, STATUS_UNAVAILABLE,
                          "%s does not report its version without NVIDIA's driver; install the driver "
                          "(libcuda.so.1)",
@@ -120,22 +120,14 @@ static enum status open_library(const char *path, struct cupti *cupti, struct er
     return STATUS_OK;
 }
 
-/* Returns the driver's version; 0: unknown. The driver is already loaded if it loaded the agent. If the
- * program starts the agent first, the search loads it, as CUPTI would: without its version, a CUPTI that is
- * too new could be selected. A replay has no driver. */
+/* Returns the driver's version; 0: unknown. The search needs it: without it, a CUPTI that is too new could be
+ * selected. A replay has no driver. */
 static int find_driver_version(bool is_search)
 {
     int version = 0;
-    void *loaded = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD | RTLD_LOCAL);
-    void *driver = loaded || !is_search ? loaded : dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (!driver)
-        return 0;
-    int (*get_version)(int *) = (int (*)(int *))dlsym(driver, "cuDriverGetVersion");
-    if (!get_version || get_version(&version) != 0)
-        version = 0;
-    if (loaded)
-        dlclose(loaded);
-    return version;
+    void *driver = driver_library(is_search);
+    int (*get_version)(int *) = driver ? (int (*)(int *))dlsym(driver, "cuDriverGetVersion") : NULL;
+    return get_version && get_version(&version) == 0 ? version : 0;
 }
 
 /* Opens a candidate of the search if the driver supports it. A library named in the settings is used without
