@@ -30,7 +30,7 @@ static inline uint64_t clock_read_ns(clockid_t id)
     return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
 }
 
-/* For pthread_cond_timedwait() and nanosleep(). */
+/* For pthread_cond_timedwait(), pthread_mutex_timedlock() and nanosleep(). */
 static inline struct timespec clock_timespec(uint64_t ns)
 {
     return (struct timespec){(time_t)(ns / NS_PER_SECOND), (long)(ns % NS_PER_SECOND)};

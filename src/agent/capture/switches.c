@@ -58,11 +58,7 @@ static void make_mutexes(void)
  * locked. */
 static bool lock_within_slice(pthread_mutex_t *mutex)
 {
-    struct timespec slice;
-    clock_gettime(CLOCK_REALTIME, &slice);
-    slice.tv_nsec += SLICE_NS;
-    slice.tv_sec += slice.tv_nsec / (long)NS_PER_SECOND;
-    slice.tv_nsec %= (long)NS_PER_SECOND;
+    struct timespec slice = clock_timespec(clock_read_ns(CLOCK_REALTIME) + SLICE_NS);
     return pthread_mutex_timedlock(mutex, &slice) == 0;
 }
 
