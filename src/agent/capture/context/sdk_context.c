@@ -30,21 +30,6 @@ union dtv_entry {
     } pointer;
 };
 
-static inline char *thread_pointer(void)
-{
-#if defined(__x86_64__)
-    char *at;
-    __asm__("mov %%fs:0, %0" : "=r"(at));
-    return at;
-#elif defined(__aarch64__)
-    char *at;
-    __asm__("mrs %0, tpidr_el0" : "=r"(at));
-    return at;
-#else
-    return NULL;
-#endif
-}
-
 /* Returns the thread's table of TLS blocks (DTV). The entry before the table is its length; its first entry
  * is the generation. */
 static inline const union dtv_entry *block_table(void)

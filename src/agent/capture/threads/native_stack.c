@@ -13,24 +13,14 @@
 #define MAIN_STACK_BYTES_MAX  ((uint64_t)128 * 1024 * 1024)
 #define MAIN_STACK_BYTES_NEAR ((uint64_t)1024 * 1024)
 
-static uint64_t thread_pointer(void)
-{
-    uint64_t at = 0;
-#if defined(__x86_64__)
-    __asm__("mov %%fs:0, %0" : "=r"(at));
-#elif defined(__aarch64__)
-    __asm__("mrs %0, tpidr_el0" : "=r"(at));
-#endif
-    return at;
-}
-
 static void note(struct native_stack *stack, uint64_t sp)
 {
     if (stack->notes_left == 0)
         return;
     stack->notes_left--;
     atomic_store_explicit(&stack->noted_sp, sp, memory_order_relaxed);
-    atomic_store_explicit(&stack->noted_thread_pointer, thread_pointer(), memory_order_relaxed);
+    atomic_store_explicit(&stack->noted_thread_pointer, (uint64_t)(uintptr_t)thread_pointer(),
+                          memory_order_relaxed);
     uint32_t last = atomic_load_explicit(&stack->noted, memory_order_relaxed);
     atomic_store_explicit(&stack->noted, last + 1 ? last + 1 : 1, memory_order_release);
 }

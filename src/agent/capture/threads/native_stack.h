@@ -12,6 +12,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Returns the calling thread's thread pointer, where the C library keeps its variables; NULL: unknown. */
+static inline char *thread_pointer(void)
+{
+#if defined(__x86_64__)
+    char *at;
+    __asm__("mov %%fs:0, %0" : "=r"(at));
+    return at;
+#elif defined(__aarch64__)
+    char *at;
+    __asm__("mrs %0, tpidr_el0" : "=r"(at));
+    return at;
+#else
+    return NULL;
+#endif
+}
+
 /* The stack of one host thread; all zero for a new thread. */
 struct native_stack {
     /* Written by the host's thread. */
