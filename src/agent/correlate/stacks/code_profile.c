@@ -193,30 +193,22 @@ static void begin_half(struct code_profile *p)
     half->version = p->version;
 }
 
-/* Returns "libstdc++.so.6" for "libstdc++.so.6+0x1189". */
-static struct profile_string module_of(struct profile_string file)
-{
-    const char *offset = memrchr(file.text, '+', file.bytes);
-    return (struct profile_string){file.text, offset ? (uint32_t)(offset - file.text) : file.bytes};
-}
-
 /* Returns the index of the frame's location; 0: no room. In a profile a frame must have a function, so one
  * without a name gets its file's, or "?". */
 static uint32_t intern_frame(struct code_profile *p, const struct code_stack_frame *frame)
 {
-    struct profile_string file = {frame->file, frame->file_bytes};
-    struct profile_string name = {frame->function, frame->function_bytes};
+    struct profile_string name = frame->function;
     struct profile_location location = {.line = frame->line, .type = PROFILE_FRAME_PYTHON};
     struct profile_function function = {0};
     if (!name.bytes)
-        name = file.bytes ? file : (struct profile_string){"?", 1};
+        name = frame->file.bytes ? frame->file : (struct profile_string){"?", 1};
     function.name = intern_string(p, name);
-    if (frame->is_native) {
-        struct profile_mapping mapping = {intern_string(p, module_of(file))};
+    if (frame->flags & CODE_FRAME_IS_NATIVE) {
+        struct profile_mapping mapping = {intern_string(p, code_without_offset(frame->file))};
         location.type = PROFILE_FRAME_NATIVE;
         location.mapping = mapping.file ? intern(&p->tables[MAPPINGS], &mapping) : 0;
     } else {
-        function.file = intern_string(p, file);
+        function.file = intern_string(p, frame->file);
     }
     location.function = function.name ? intern(&p->tables[FUNCTIONS], &function) : 0;
     return location.function ? intern(&p->tables[LOCATIONS], &location) : 0;

@@ -85,19 +85,14 @@ static void forget(struct code_stacks *stacks)
         stacks->forget();
 }
 
-struct text {
-    const char *at;
-    size_t bytes;
-};
-
 /* Copies a text and returns the copy, NUL-terminated; NULL: no room. */
-static char *keep(struct code_stacks *stacks, struct text text)
+static char *keep(struct code_stacks *stacks, struct profile_string text)
 {
     if (text.bytes + 1 > stacks->bytes - stacks->used)
         return NULL;
     char *to = stacks->text + stacks->used;
     if (text.bytes)
-        memcpy(to, text.at, text.bytes);
+        memcpy(to, text.text, text.bytes);
     to[text.bytes] = '\0';
     stacks->used += text.bytes + 1;
     return to;
@@ -113,14 +108,8 @@ static const struct code_record *keep_record(struct code_stacks *stacks, const s
     return memcpy(stacks->text + at, record, record->head.bytes);
 }
 
-struct frame {
-    struct text file, function;
-    uint32_t line;
-    uint8_t flags;
-};
-
 /* Reads the frame at offset `*at` of the record. False: the record ends within the frame. */
-static bool next_frame(const struct code_record *record, uint32_t *at, struct frame *frame)
+static bool next_frame(const struct code_record *record, uint32_t *at, struct code_stack_frame *frame)
 {
     struct code_frame head;
     uint32_t room = record->head.bytes - *at;
@@ -130,42 +119,40 @@ static bool next_frame(const struct code_record *record, uint32_t *at, struct fr
     if (room - sizeof head < (uint32_t)head.file_bytes + head.name_bytes)
         return false;
     const char *text = (const char *)record + *at + sizeof head;
-    *frame = (struct frame){
+    *frame = (struct code_stack_frame){
         {text, head.file_bytes}, {text + head.file_bytes, head.name_bytes}, head.line, head.flags};
     *at += (uint32_t)sizeof head + head.file_bytes + head.name_bytes;
     return true;
 }
 
 /* This and write_frame() write a frame's line and return its size, less than `max`; 0: no room. */
-static size_t write_native(const struct frame *frame, char *to, size_t max)
+static size_t write_native(const struct code_stack_frame *frame, char *to, size_t max)
 {
-    int bytes = frame->function.bytes ? snprintf(to, max, "%.*s (%.*s)\n", (int)frame->function.bytes,
-                                                 frame->function.at, (int)frame->file.bytes, frame->file.at)
-                                      : snprintf(to, max, "%.*s\n", (int)frame->file.bytes, frame->file.at);
+    int bytes = frame->function.bytes
+                    ? snprintf(to, max, "%.*s (%.*s)\n", (int)frame->function.bytes, frame->function.text,
+                               (int)frame->file.bytes, frame->file.text)
+                    : snprintf(to, max, "%.*s\n", (int)frame->file.bytes, frame->file.text);
     return bytes < 0 || (size_t)bytes >= max ? 0 : (size_t)bytes;
 }
 
-static size_t write_frame(const struct frame *frame, char *to, size_t max)
+static size_t write_frame(const struct code_stack_frame *frame, char *to, size_t max)
 {
     if (frame->flags & CODE_FRAME_IS_NATIVE)
         return write_native(frame, to, max);
-    int bytes = snprintf(to, max, "File \"%.*s\", line %u, in %.*s\n", (int)frame->file.bytes, frame->file.at,
-                         frame->line, (int)frame->function.bytes, frame->function.at);
+    int bytes = snprintf(to, max, "File \"%.*s\", line %u, in %.*s\n", (int)frame->file.bytes,
+                         frame->file.text, frame->line, (int)frame->function.bytes, frame->function.text);
     return bytes < 0 || (size_t)bytes >= max ? 0 : (size_t)bytes;
 }
 
-/* Returns "f" for "f+0x1c". */
-static struct text without_offset(struct text name)
+struct profile_string code_without_offset(struct profile_string name)
 {
-    size_t bytes = name.bytes;
-    while (bytes && name.at[bytes - 1] != '+')
-        bytes--;
-    return (struct text){name.at, bytes ? bytes - 1 : name.bytes};
+    const char *offset = memrchr(name.text, '+', name.bytes);
+    return (struct profile_string){name.text, offset ? (uint32_t)(offset - name.text) : name.bytes};
 }
 
 /* Whether `frame` describes the stack better than `than`, which is further in. The program's innermost frame
  * is best, then the innermost one that is not native. */
-static bool counts_more(const struct frame *frame, const struct frame *than)
+static bool counts_more(const struct code_stack_frame *frame, const struct code_stack_frame *than)
 {
     return frame->flags & ~than->flags & CODE_FRAME_IS_PROGRAMS ||
            (than->flags & ~frame->flags & CODE_FRAME_IS_NATIVE && !(than->flags & CODE_FRAME_IS_PROGRAMS));
@@ -176,7 +163,7 @@ static bool describe(struct code_stacks *stacks, const struct code_record *recor
 {
     char text[STACK_TEXT_MAX];
     size_t bytes = 0;
-    struct frame frame, programs = {.line = 0};
+    struct code_stack_frame frame, programs = {.line = 0};
     bool is_cut = record->flags & CODE_IS_CUT;
     uint32_t at = sizeof *record;
     for (uint32_t i = 0; i < record->frame_count && next_frame(record, &at, &frame); i++) {
@@ -188,10 +175,10 @@ static bool describe(struct code_stacks *stacks, const struct code_record *recor
     }
     if (is_cut)
         bytes += (size_t)snprintf(text + bytes, sizeof text - bytes, "...\n");
-    stack->text = keep(stacks, (struct text){text, bytes ? bytes - 1 : 0});
+    stack->text = keep(stacks, (struct profile_string){text, bytes ? (uint32_t)bytes - 1 : 0});
     bool is_native = programs.flags & CODE_FRAME_IS_NATIVE;
     stack->file = is_native ? NULL : keep(stacks, programs.file);
-    stack->function = keep(stacks, is_native ? without_offset(programs.function) : programs.function);
+    stack->function = keep(stacks, is_native ? code_without_offset(programs.function) : programs.function);
     stack->line = programs.line;
     stack->frames = stacks->keeps_frames ? keep_record(stacks, record) : NULL;
     return stack->text && stack->function && (stack->file || is_native) &&
@@ -249,18 +236,11 @@ const struct code_stack *code_stacks_find(struct code_stacks *stacks, uint64_t n
 /* `*at` is an offset in bytes from the record's first frame. */
 bool code_stack_next(const struct code_stack *stack, uint32_t *at, struct code_stack_frame *frame)
 {
-    struct frame next;
     uint32_t in_record = *at + (uint32_t)sizeof *stack->frames;
-    if (!stack->frames || !next_frame(stack->frames, &in_record, &next))
+    if (!stack->frames || !next_frame(stack->frames, &in_record, frame))
         return false;
     *at = in_record - (uint32_t)sizeof *stack->frames;
-    bool is_native = next.flags & CODE_FRAME_IS_NATIVE;
-    struct text function = is_native ? without_offset(next.function) : next.function;
-    *frame = (struct code_stack_frame){.file = next.file.at,
-                                       .function = function.at,
-                                       .file_bytes = (uint32_t)next.file.bytes,
-                                       .function_bytes = (uint32_t)function.bytes,
-                                       .line = next.line,
-                                       .is_native = is_native};
+    if (frame->flags & CODE_FRAME_IS_NATIVE)
+        frame->function = code_without_offset(frame->function);
     return true;
 }

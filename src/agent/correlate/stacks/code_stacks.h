@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/status.h"
+#include "model/profile.h"
 #include "model/record.h"
 
 #include <stdbool.h>
@@ -24,12 +25,10 @@ struct code_stack {
     const struct code_record *frames; /* all frames; NULL: frames are not kept */
 };
 
-/* A frame of a stack, whose texts are not NUL-terminated. */
 struct code_stack_frame {
-    const char *file, *function;
-    uint32_t file_bytes, function_bytes;
-    uint32_t line;  /* 0: unknown */
-    bool is_native; /* `file` is "module+0x1189"; `function` has no offset, and is empty if unknown */
+    struct profile_string file, function; /* a function of code_stack_next() has no offset */
+    uint32_t line;                        /* 0: unknown */
+    uint8_t flags;                        /* enum code_frame_flags */
 };
 
 struct code_stacks;
@@ -52,6 +51,8 @@ void code_id_text(uint64_t id, char text[CODE_ID_CHARS + 1]);
 /* Returns the stack with this number; NULL: it is unknown, or was forgotten. */
 const struct code_stack *code_stacks_find(struct code_stacks *stacks, uint64_t number);
 
+/* Returns "f" for "f+0x1c". */
+struct profile_string code_without_offset(struct profile_string name);
 /* Reads the next frame of a stack, innermost first, and moves `*at`, which the caller sets to 0 at the start.
  * False: there are no more frames. */
 bool code_stack_next(const struct code_stack *stack, uint32_t *at, struct code_stack_frame *frame);

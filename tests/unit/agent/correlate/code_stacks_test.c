@@ -263,12 +263,12 @@ static void expect_frame(const struct code_stack *stack, uint32_t *at, const cha
 {
     struct code_stack_frame frame;
     assert_true(code_stack_next(stack, at, &frame));
-    assert_int_equal(frame.file_bytes, strlen(file));
-    assert_memory_equal(frame.file, file, strlen(file));
-    assert_int_equal(frame.function_bytes, strlen(function));
-    assert_memory_equal(frame.function, function, strlen(function));
+    assert_int_equal(frame.file.bytes, strlen(file));
+    assert_memory_equal(frame.file.text, file, strlen(file));
+    assert_int_equal(frame.function.bytes, strlen(function));
+    assert_memory_equal(frame.function.text, function, strlen(function));
     assert_int_equal(frame.line, line);
-    assert_int_equal(frame.is_native, is_native);
+    assert_int_equal((frame.flags & CODE_FRAME_IS_NATIVE) != 0, is_native);
 }
 
 static void test_the_frames_are_kept_as_they_came(void **state)
