@@ -18,17 +18,11 @@ struct rank_span {
     uint8_t span_id[8];
 };
 
-/* Calls of one step, in order of arrival. Only the last block of a step has room. */
-#define BLOCK_CALLS 128
-#define BLOCKS      (STEP_STATS_CALLS / BLOCK_CALLS)
+/* A call of an open step. */
 struct step_call {
-    uint64_t start_ns, end_ns : 63, waits : 1;
+    uint64_t start_ns, length_ns : 55, waits : 1, step : 8; /* step: its index in `open` */
 };
-struct call_block {
-    uint32_t count;
-    uint32_t before; /* another block of the step, or free one: index + 1; 0: none */
-    struct step_call calls[BLOCK_CALLS];
-};
+static_assert(STEP_STATS_OPEN_MAX <= 256 && sizeof(struct step_call) == 16, "as step_stats.h says");
 
 /* A sampled step whose GPU records are not complete. */
 struct open_step {
@@ -36,14 +30,13 @@ struct open_step {
     bool is_closed; /* step_stats_close() was called, and is_complete is set */
     bool is_complete;
     bool is_inexact; /* some of its GPU time is not counted, because intervals ran out */
-    bool has_calls;  /* all of its calls are in its blocks */
+    bool has_calls;  /* all of its calls are kept */
     uint8_t kind;
     int64_t number;
     uint64_t begin_ns;      /* start on the host */
     uint64_t first_work_ns; /* start of its first GPU work; 0: none */
     struct step_end end;
-    uint64_t lost;  /* records of work that were lost before it */
-    uint32_t calls; /* its last block of calls, index + 1; 0: none */
+    uint64_t lost; /* records of work that were lost before it */
     struct rank_span span;
     struct busy_time covers[COVERS];
 };
@@ -70,8 +63,8 @@ struct step_stats {
         int64_t number;
         uint64_t begin_ns, end_ns; /* end_ns: of its GPU work; 0: none */
     } finished;
-    uint32_t free_block, blocks_used;
-    struct call_block blocks[BLOCKS];          /* the kernel gives memory for those that were used */
+    uint32_t call_count;
+    struct step_call calls[STEP_STATS_CALLS];  /* of all open steps, in order of arrival */
     struct step_call sorted[STEP_STATS_CALLS]; /* of one step */
 };
 
@@ -225,41 +218,18 @@ uint32_t step_stats_open(struct step_stats *stats, const struct step *step)
     return 0;
 }
 
-/* Returns an unused block's index + 1; 0: all are in use. */
-static uint32_t take_block(struct step_stats *stats)
-{
-    uint32_t block = stats->free_block;
-    if (block)
-        stats->free_block = stats->blocks[block - 1].before;
-    else if (stats->blocks_used < BLOCKS)
-        block = ++stats->blocks_used;
-    return block;
-}
-
-static struct call_block *block_with_room(struct step_stats *stats, struct open_step *open)
-{
-    if (open->calls && stats->blocks[open->calls - 1].count < BLOCK_CALLS)
-        return &stats->blocks[open->calls - 1];
-    uint32_t block = take_block(stats);
-    if (!block)
-        return NULL;
-    stats->blocks[block - 1].count = 0;
-    stats->blocks[block - 1].before = open->calls;
-    open->calls = block;
-    return &stats->blocks[block - 1];
-}
-
 void step_stats_add_call(struct step_stats *stats, uint32_t handle, const struct call_info *info,
                          const struct call_record *call)
 {
     struct open_step *open = &stats->open[handle - 1];
-    struct call_block *block = open->has_calls ? block_with_room(stats, open) : NULL;
-    open->has_calls = block != NULL;
-    if (block)
-        block->calls[block->count++] =
+    uint64_t length_ns = call->end_ns > call->start_ns ? call->end_ns - call->start_ns : 0;
+    open->has_calls &= stats->call_count < STEP_STATS_CALLS;
+    if (open->has_calls)
+        stats->calls[stats->call_count++] =
             (struct step_call){.start_ns = call->start_ns,
-                               .end_ns = call->end_ns & INT64_MAX,
-                               .waits = step_host_waits(info->group, call_names + info->name)};
+                               .length_ns = length_ns & (INT64_MAX >> 8),
+                               .waits = step_host_waits(info->group, call_names + info->name),
+                               .step = (uint8_t)(handle - 1)};
 }
 
 static void cover(struct step_stats *stats, struct open_step *open, enum cover cover,
@@ -343,32 +313,32 @@ static int compare_calls(const void *a, const void *b)
     return one->start_ns < other->start_ns ? -1 : one->start_ns > other->start_ns;
 }
 
-/* Sorts the step's calls by start, because they arrive one thread after the other. Returns their number. */
-static uint32_t sort_calls(struct step_stats *stats, const struct open_step *open)
+/* Takes the step's calls out of those of all steps, and sorts them by start, because they arrive one thread
+ * after the other. Returns their number. */
+static uint32_t take_calls(struct step_stats *stats, const struct open_step *open)
 {
-    uint32_t count = 0, at = 0;
-    for (uint32_t block = open->calls; block; block = stats->blocks[block - 1].before)
-        count += stats->blocks[block - 1].count;
-    for (uint32_t block = open->calls, end = count; block; block = stats->blocks[block - 1].before) {
-        end -= stats->blocks[block - 1].count;
-        memcpy(&stats->sorted[end], stats->blocks[block - 1].calls,
-               stats->blocks[block - 1].count * sizeof *stats->sorted);
+    uint32_t count = 0, kept = 0, at = 1;
+    for (uint32_t i = 0; i < stats->call_count; i++) {
+        bool is_of_step = stats->calls[i].step == open - stats->open;
+        *(is_of_step ? &stats->sorted[count++] : &stats->calls[kept++]) = stats->calls[i];
     }
-    for (at = 1; at < count && stats->sorted[at - 1].start_ns <= stats->sorted[at].start_ns; at++)
-        continue;
+    stats->call_count = kept;
+    while (at < count && stats->sorted[at - 1].start_ns <= stats->sorted[at].start_ns)
+        at++;
     if (at < count)
         qsort(stats->sorted, count, sizeof *stats->sorted, compare_calls);
     return count;
 }
 
-static uint64_t host_ns(struct step_stats *stats, const struct open_step *open)
+/* Of the calls in `sorted`. */
+static uint64_t host_ns(struct step_stats *stats, const struct open_step *open, uint32_t count)
 {
     struct step_host host = {.worked_ns = 0};
-    uint32_t count = sort_calls(stats, open), interval = 0;
+    uint32_t interval = 0;
     for (uint32_t i = 0; i < count; i++) {
         const struct step_call *call = &stats->sorted[i];
         step_host_add_call(
-            &host, open->begin_ns, call->start_ns, call->end_ns, call->waits,
+            &host, open->begin_ns, call->start_ns, call->start_ns + call->length_ns, call->waits,
             busy_end_before(stats->pool, &open->covers[COVER_COMMUNICATION], call->start_ns, &interval));
     }
     return host.worked_ns;
@@ -382,7 +352,7 @@ static bool is_whole(const struct step_stats *stats, const struct open_step *ope
     return !open->end.is_cut && !is_first && (open->end.ready_ns || follows(stats, open));
 }
 
-static void measure_time(struct step_stats *stats, const struct open_step *open)
+static void measure_time(struct step_stats *stats, const struct open_step *open, uint32_t calls)
 {
     struct measured_step result = parts_of(stats, open);
     uint64_t end_ns = open->end.end_ns > end_of(open) ? open->end.end_ns : end_of(open);
@@ -392,24 +362,15 @@ static void measure_time(struct step_stats *stats, const struct open_step *open)
     result.has_host = open->has_calls && open->end.ready_ns && !open->end.is_selection &&
                       !open->covers[COVER_COMMUNICATION].closed_until_ns;
     if (result.has_host)
-        result.host_ns = host_ns(stats, open);
+        result.host_ns = host_ns(stats, open, calls);
     add_result(stats, open, &result);
-}
-
-static void free_blocks(struct step_stats *stats, struct open_step *open)
-{
-    while (open->calls) {
-        uint32_t block = open->calls;
-        open->calls = stats->blocks[block - 1].before;
-        stats->blocks[block - 1].before = stats->free_block;
-        stats->free_block = block;
-    }
 }
 
 static void finish(struct step_stats *stats, struct open_step *open)
 {
+    uint32_t calls = take_calls(stats, open);
     if (open->is_complete && end_of(open) && open->begin_ns)
-        measure_time(stats, open);
+        measure_time(stats, open, calls);
     else
         counter_add_alone(COUNTER_steps_unmeasured, 1);
     stats->finished.number = open->number;
@@ -417,7 +378,6 @@ static void finish(struct step_stats *stats, struct open_step *open)
     stats->finished.end_ns = end_of(open);
     for (unsigned i = 0; i < COVERS; i++)
         busy_clear(stats->pool, &open->covers[i]);
-    free_blocks(stats, open);
     open->is_used = false;
 }
 
@@ -453,22 +413,10 @@ struct step_times *step_stats_read(struct step_stats *stats)
     return stats ? &stats->times : NULL;
 }
 
-static void reset(struct histogram *histogram)
-{
-    if (histogram)
-        histogram_reset(histogram);
-}
-
-static void forget_exemplars(struct histogram *histogram)
-{
-    if (histogram)
-        histogram_forget_exemplars(histogram);
-}
-
 void step_stats_begin_interval(struct step_stats *stats, bool is_delta)
 {
     if (stats)
-        for_histograms(&stats->times, is_delta ? reset : forget_exemplars);
+        for_histograms(&stats->times, is_delta ? histogram_reset : histogram_forget_exemplars);
 }
 
 /* Whether an evaluation or a checkpoint divides the step: its other part was measured, too, or is in
