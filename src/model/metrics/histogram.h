@@ -26,7 +26,7 @@ void histogram_exemplify(struct exemplar *exemplar, uint64_t value_ns, uint64_t 
 /* Adds another histogram of the same shape. Exemplars with a span take precedence, then later ones. */
 void histogram_merge(struct histogram *to, const struct histogram *from);
 
-/* Resets the list, including exemplars. */
+/* Resets the list, including exemplars; NULL is allowed, here and below. */
 void histogram_reset(struct histogram *histogram);
 /* Resets only the exemplars. */
 void histogram_forget_exemplars(struct histogram *histogram);

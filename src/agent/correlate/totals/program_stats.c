@@ -15,12 +15,6 @@
 #define PLACES        512  /* hash table of names, twice the kernels */
 #define RECENT        256
 
-/* A device's numbers that readers do not see. */
-struct device {
-    struct device_stats stats;
-    struct busy_time busy;
-};
-
 struct mark {
     struct exemplar *exemplar;
     uint64_t value_ns;
@@ -31,7 +25,7 @@ struct program_stats {
     struct program_stats_options options;
     uint64_t leased_until_ns;
     struct busy_pool *times;
-    struct device *devices[DEVICES_MAX];
+    struct busy_time busy[DEVICES_MAX];
     uint16_t places[PLACES]; /* kernels by name and device: index + 1, open addressing */
     struct {                 /* cache: a name is mostly looked up again */
         uint64_t number;
@@ -60,32 +54,34 @@ enum status program_stats_create(const struct program_stats_options *options, st
     return STATUS_OK;
 }
 
-static void destroy_device(struct device *device)
+/* Calls `visit` for each histogram, or NULL. */
+static void for_histograms(struct live_stats *stats, void (*visit)(struct histogram *))
 {
-    if (!device)
-        return;
-    for (unsigned kind = 0; kind < LIVE_STATS_COPY_KINDS; kind++)
-        histogram_destroy(device->stats.copies[kind].histogram);
-    histogram_destroy(device->stats.fills.histogram);
-    histogram_destroy(device->stats.others.histogram);
-    histogram_destroy(device->stats.latency);
-    free(device);
+    for (uint32_t i = 0; i < stats->kernel_count; i++)
+        visit(stats->kernels[i]->histogram);
+    for (unsigned i = 0; i < DEVICES_MAX; i++) {
+        struct device_stats *device = stats->devices[i];
+        if (!device)
+            continue;
+        for (unsigned kind = 0; kind < LIVE_STATS_COPY_KINDS; kind++)
+            visit(device->copies[kind].histogram);
+        visit(device->fills.histogram);
+        visit(device->others.histogram);
+        visit(device->latency);
+    }
 }
 
 /* Forgets all numbers but the allocations. */
 static void forget(struct program_stats *store)
 {
     struct live_stats *stats = &store->stats;
-    for (uint32_t i = 0; i < stats->kernel_count; i++) {
-        histogram_destroy(stats->kernels[i]->histogram);
+    for_histograms(stats, histogram_destroy);
+    for (uint32_t i = 0; i < stats->kernel_count; i++)
         free(stats->kernels[i]);
-    }
     for (unsigned i = 0; i < DEVICES_MAX; i++) {
-        if (store->devices[i])
-            busy_clear(store->times, &store->devices[i]->busy);
-        destroy_device(store->devices[i]);
+        busy_clear(store->times, &store->busy[i]);
+        free(stats->devices[i]);
     }
-    memset(store->devices, 0, sizeof store->devices);
     memset(store->places, 0, sizeof store->places);
     memset(store->recent, 0, sizeof store->recent);
     store->mark_count = 0;
@@ -140,18 +136,17 @@ static struct histogram *new_histogram(const struct program_stats *store, enum m
     return made;
 }
 
-static struct device *device_of(struct program_stats *store, uint32_t device_id)
+static struct device_stats *device_of(struct program_stats *store, uint32_t device_id)
 {
-    if (device_id >= DEVICES_MAX || store->devices[device_id])
-        return device_id < DEVICES_MAX ? store->devices[device_id] : NULL;
-    struct device *made = calloc(1, sizeof *made);
+    if (device_id >= DEVICES_MAX || store->stats.devices[device_id])
+        return device_id < DEVICES_MAX ? store->stats.devices[device_id] : NULL;
+    struct device_stats *made = calloc(1, sizeof *made);
     if (!made)
         return NULL;
-    made->stats.others.device_id = device_id;
-    made->stats.others.histogram = new_histogram(store, METRIC_KERNEL_DURATION);
-    made->stats.latency = new_histogram(store, METRIC_LAUNCH_LATENCY);
-    store->devices[device_id] = made;
-    store->stats.devices[device_id] = &made->stats;
+    made->others.device_id = device_id;
+    made->others.histogram = new_histogram(store, METRIC_KERNEL_DURATION);
+    made->latency = new_histogram(store, METRIC_LAUNCH_LATENCY);
+    store->stats.devices[device_id] = made;
     return made;
 }
 
@@ -190,7 +185,7 @@ static struct kernel_stats *find_kernel(struct program_stats *store, const struc
 }
 
 static struct kernel_stats *kernel_of(struct program_stats *store, const struct kernel_name *name,
-                                      uint32_t device_id, struct device *device)
+                                      uint32_t device_id, struct device_stats *device)
 {
     uint32_t at = (uint32_t)(name->number + device_id) % RECENT;
     if (!name->number || store->recent[at].number != name->number ||
@@ -198,7 +193,7 @@ static struct kernel_stats *kernel_of(struct program_stats *store, const struct 
         struct kernel_stats *found = find_kernel(store, name, device_id);
         store->recent[at].number = name->number;
         store->recent[at].device_id = device_id;
-        store->recent[at].kernel = found ? found : &device->stats.others;
+        store->recent[at].kernel = found ? found : &device->others;
     }
     return store->recent[at].kernel;
 }
@@ -221,19 +216,19 @@ static void add(struct duration_sum *sum, uint64_t duration_ns)
     sum->total_ns += duration_ns;
 }
 
-static void add_kernel(struct program_stats *store, struct device *device, const struct gpu_work *work,
+static void add_kernel(struct program_stats *store, struct device_stats *device, const struct gpu_work *work,
                        uint64_t duration_ns)
 {
     const struct activity_record *record = work->record;
     struct kernel_stats *kernel =
-        work->name ? kernel_of(store, work->name, record->device_id, device) : &device->stats.others;
-    add(&device->stats.kernels, duration_ns);
+        work->name ? kernel_of(store, work->name, record->device_id, device) : &device->others;
+    add(&device->kernels, duration_ns);
     add(&kernel->sum, duration_ns);
     measure(store, kernel->histogram, duration_ns);
-    if (kernel == &device->stats.others)
+    if (kernel == &device->others)
         counter_add_alone(COUNTER_kernels_unnamed, 1);
     if (work->call_start_ns)
-        measure(store, device->stats.latency,
+        measure(store, device->latency,
                 record->start_ns > work->call_start_ns ? record->start_ns - work->call_start_ns : 0);
 }
 
@@ -250,7 +245,7 @@ static void add_move(struct program_stats *store, enum metric metric, struct cop
 void program_stats_add_work(struct program_stats *store, const struct gpu_work *work)
 {
     const struct activity_record *record = work->record;
-    struct device *device = device_of(store, record->device_id);
+    struct device_stats *device = device_of(store, record->device_id);
     if (record->context_id != store->known_context) {
         allocations_learn(store->options.allocations, record->context_id, record->device_id);
         store->known_context = record->context_id;
@@ -260,8 +255,8 @@ void program_stats_add_work(struct program_stats *store, const struct gpu_work *
     store->marked_ns = record->end_ns;
     if (!device)
         return;
-    if (!busy_add(store->times, &device->busy, record->start_ns, record->end_ns))
-        device->stats.is_estimated = true;
+    if (!busy_add(store->times, &store->busy[record->device_id], record->start_ns, record->end_ns))
+        device->is_estimated = true;
     switch (record->kind) {
     case ACTIVITY_KERNEL:
         add_kernel(store, device, work, duration_ns);
@@ -269,14 +264,14 @@ void program_stats_add_work(struct program_stats *store, const struct gpu_work *
     case ACTIVITY_MEMCPY:
     case ACTIVITY_MEMCPY_PEER:
         add_move(store, METRIC_COPY_DURATION,
-                 &device->stats.copies[work->copy_kind < LIVE_STATS_COPY_KINDS ? work->copy_kind : 0],
-                 work->bytes, duration_ns);
+                 &device->copies[work->copy_kind < LIVE_STATS_COPY_KINDS ? work->copy_kind : 0], work->bytes,
+                 duration_ns);
         break;
     case ACTIVITY_MEMSET:
-        add_move(store, METRIC_FILL_DURATION, &device->stats.fills, work->bytes, duration_ns);
+        add_move(store, METRIC_FILL_DURATION, &device->fills, work->bytes, duration_ns);
         break;
     case ACTIVITY_GRAPH_TRACE:
-        add(&device->stats.graphs, duration_ns);
+        add(&device->graphs, duration_ns);
         break;
     default: /* rare, optional kinds: only their time counts */
         break;
@@ -301,45 +296,28 @@ static void update_memory(struct program_stats *store, uint32_t device_id)
 {
     struct memory_use kinds[MEMORY_KINDS], total;
     allocations_of_device(store->options.allocations, device_id, kinds, &total);
-    struct device *device = total.peak ? device_of(store, device_id) : store->devices[device_id];
+    struct device_stats *device = total.peak ? device_of(store, device_id) : store->stats.devices[device_id];
     if (!device)
         return;
-    memcpy(device->stats.memory, kinds, sizeof kinds);
-    device->stats.memory_total = total;
+    memcpy(device->memory, kinds, sizeof kinds);
+    device->memory_total = total;
 }
 
 struct live_stats *program_stats_read(struct program_stats *store)
 {
     for (uint32_t i = 0; i < DEVICES_MAX; i++) {
         update_memory(store, i);
-        if (store->devices[i])
-            store->devices[i]->stats.busy_ns = busy_ns(store->times, &store->devices[i]->busy);
+        if (store->stats.devices[i])
+            store->stats.devices[i]->busy_ns = busy_ns(store->times, &store->busy[i]);
     }
     store->stats.pinned = allocations_pinned(store->options.allocations);
     return &store->stats;
 }
 
-static void begin_interval(struct histogram *histogram, bool is_delta)
-{
-    if (histogram)
-        (is_delta ? histogram_reset : histogram_forget_exemplars)(histogram);
-}
-
 void program_stats_begin_interval(struct program_stats *store, bool is_delta)
 {
     store->mark_count = 0;
-    for (uint32_t i = 0; i < store->stats.kernel_count; i++)
-        begin_interval(store->stats.kernels[i]->histogram, is_delta);
-    for (uint32_t i = 0; i < DEVICES_MAX; i++) {
-        struct device_stats *device = store->stats.devices[i];
-        if (!device)
-            continue;
-        for (unsigned kind = 0; kind < LIVE_STATS_COPY_KINDS; kind++)
-            begin_interval(device->copies[kind].histogram, is_delta);
-        begin_interval(device->fills.histogram, is_delta);
-        begin_interval(device->others.histogram, is_delta);
-        begin_interval(device->latency, is_delta);
-    }
+    for_histograms(&store->stats, is_delta ? histogram_reset : histogram_forget_exemplars);
 }
 
 static const char *text_of(const struct devices *devices, uint32_t device_id, const char *key)

@@ -74,16 +74,11 @@ static struct busy *busy_of(struct totals_pool *pool, struct totals *totals, uin
     return &pool->busy[*link - 1];
 }
 
-static uint64_t gpu_ns(const struct totals_pool *pool, const struct busy *busy)
-{
-    return busy_ns(pool->times, &busy->time);
-}
-
 uint64_t totals_gpu_ns(const struct totals_pool *pool, const struct totals *totals)
 {
     uint64_t sum = 0;
     for (uint32_t at = totals->devices; at; at = pool->busy[at - 1].next)
-        sum += gpu_ns(pool, &pool->busy[at - 1]);
+        sum += busy_ns(pool->times, &pool->busy[at - 1].time);
     return sum;
 }
 
@@ -216,8 +211,9 @@ static struct span_event make_device_event(const struct totals_pool *pool, const
     struct span_event event = {.time_ns = busy->time.last_ns, .name = SEMCONV_EVENT_CUDA_DEVICE_WORKED};
     event.attrs[event.attr_count++] =
         (struct span_attr){.key = ATTR(SEMCONV_CUDA_DEVICE_ID), .type = ATTR_INT, .i = busy->device_id};
-    event.attrs[event.attr_count++] = (struct span_attr){
-        .key = ATTR(SEMCONV_CUDA_TOTAL_GPU_TIME), .type = ATTR_INT, .i = (int64_t)gpu_ns(pool, busy)};
+    event.attrs[event.attr_count++] = (struct span_attr){.key = ATTR(SEMCONV_CUDA_TOTAL_GPU_TIME),
+                                                         .type = ATTR_INT,
+                                                         .i = (int64_t)busy_ns(pool->times, &busy->time)};
     const char *id = busy->device_id < DEVICES_MAX ? devices->ids[busy->device_id] : "";
     if (*id)
         event.attrs[event.attr_count++] = (struct span_attr){
