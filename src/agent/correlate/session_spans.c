@@ -89,14 +89,14 @@ static void put_parts(struct correlate *c, const struct account *account, struct
     span_attr_int(span, ATTR(SEMCONV_TRAINING_STEP_COPY_TIME), (int64_t)parts.parts_ns[STEP_COPIES]);
 }
 
-/* Emits the session's span with its totals. The span covers the work that counts for the session, also GPU
- * work after its last call. */
+/* Emits the session's span with its totals (NULL: without, because no account was free). The span covers the
+ * work that counts for the session, also GPU work after its last call. */
 static void emit_session(struct correlate *c, struct account *account, struct span_event *events)
 {
     struct span *span = &c->ended.span;
-    if (account->totals.first_ns && account->totals.first_ns < span->start_ns)
+    if (account && account->totals.first_ns && account->totals.first_ns < span->start_ns)
         span->start_ns = account->totals.first_ns;
-    if (account->totals.last_ns > span->end_ns)
+    if (account && account->totals.last_ns > span->end_ns)
         span->end_ns = account->totals.last_ns;
     if (c->ended.iteration)
         engine_spans_close(c, c->ended.iteration, account, span);
@@ -105,6 +105,10 @@ static void emit_session(struct correlate *c, struct account *account, struct sp
     if (c->ended.is_detailed)
         emit_detail_root(c, span);
     uint64_t ready_ns = put_backlog(c, span);
+    if (!account) {
+        spans_emit(c, span);
+        return;
+    }
     if (account->measured)
         put_parts(c, account, span, ready_ns);
     if (account->left_out)
@@ -177,19 +181,6 @@ static bool linger(struct correlate *c, struct session *session, const struct ac
     return true;
 }
 
-/* Emits the span of a session without totals, because no account was free. */
-static void emit_uncounted(struct correlate *c)
-{
-    if (c->ended.iteration)
-        engine_spans_close(c, c->ended.iteration, NULL, &c->ended.span);
-    if (c->ended.is_step_root_due)
-        emit_step_root(c, &c->ended.span);
-    if (c->ended.is_detailed)
-        emit_detail_root(c, &c->ended.span);
-    put_backlog(c, &c->ended.span);
-    spans_emit(c, &c->ended.span);
-}
-
 static void end_session(struct correlate *c, struct session *session, const char *reason)
 {
     struct account *account = accounts_find(c->counting.accounts, session->account);
@@ -197,10 +188,8 @@ static void end_session(struct correlate *c, struct session *session, const char
     if (account && account->due && linger(c, session, account, reason))
         return;
     close_session(c, session, reason, &c->ended);
-    if (account)
+    if (account || session->is_sampled)
         emit_session(c, account, session->events);
-    else if (session->is_sampled)
-        emit_uncounted(c);
     else
         counter_add_alone(COUNTER_sessions_unsampled, 1);
     if (account)
