@@ -203,7 +203,9 @@ static void send_request(struct correlate *c, struct request *request)
     struct span *span = &engine->span;
     const struct request_trace *trace = request->trace;
     char name[ENGINE_NAME_BYTES + 16];
-    uint64_t end_ns = trace->ended_ns ? trace->ended_ns : trace->last_ns;
+    /* An engine may report the end with a later iteration. */
+    bool has_finished = trace->ended_ns && trace->end_reason == REQUEST_FINISHED;
+    uint64_t end_ns = trace->last_ns && (has_finished || !trace->ended_ns) ? trace->last_ns : trace->ended_ns;
     uint64_t start_ns = trace->first_ns ? trace->first_ns : end_ns;
     span_begin(span, start_ns, end_ns > start_ns ? end_ns : start_ns + 1);
     spans_put_below_parent(c, span, &trace->parent);

@@ -283,7 +283,7 @@ uint32_t cuptiActivityRegisterTimestampCallback(cupti_timestamp_fn *callback)
 {
     TOOL_CALL(share_arrive);
     if (way == SHARE_GIVES_WAY && callback)
-        atomic_store(&tool.clock, callback); /* to set again when the subscription is restored */
+        share_note_clock(callback);
     if (way != SHARE_BESIDE)
         return REAL(cuptiActivityRegisterTimestampCallback, callback);
     BESIDE(callback ? share_set_clock_locked(callback) : CUPTI_INVALID_PARAMETER);

@@ -1,16 +1,16 @@
 #include "agent/share/share.h"
 
-#include "base/clock.h"
-
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <time.h>
 
-#define TURN_WAIT_MS 1000 /* after a longer wait for a flush, the tool gets some records one flush later */
-#define KIND_KERNEL  10   /* CONCURRENT_KERNEL, the kind that tools use */
+#define NS_PER_SECOND 1000000000ull
+#define TURN_WAIT_MS  1000 /* after a longer wait for a flush, the tool gets some records one flush later */
+#define KIND_KERNEL   10   /* CONCURRENT_KERNEL, the kind that tools use */
 
 struct tool tool;
 
@@ -34,6 +34,13 @@ void share_lock(void)
 void share_unlock(void)
 {
     pthread_mutex_unlock(&lock);
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * NS_PER_SECOND + (uint64_t)now.tv_nsec;
 }
 
 /* A setuid program must not follow its caller's environment. */
@@ -141,13 +148,13 @@ enum share_way share_touch(void)
 {
     atomic_fetch_add(&tool.calls, 1); /* before reading whether the agent is in; see take_back() */
     atomic_store_explicit(&tool.was_ever, true, memory_order_relaxed);
-    atomic_store_explicit(&tool.last_call_ns, clock_monotonic_ns(), memory_order_relaxed);
+    atomic_store_explicit(&tool.last_call_ns, clock_ns(CLOCK_MONOTONIC), memory_order_relaxed);
     return share_current_way();
 }
 
 void share_depart(const enum share_way *unused)
 {
-    atomic_store_explicit(&tool.last_call_ns, clock_monotonic_ns(), memory_order_relaxed);
+    atomic_store_explicit(&tool.last_call_ns, clock_ns(CLOCK_MONOTONIC), memory_order_relaxed);
     atomic_fetch_sub(&tool.calls, 1);
 }
 
@@ -192,7 +199,7 @@ static void on_callback(void *unused, uint32_t domain, uint32_t cbid, const void
 static uint64_t tool_clock(void)
 {
     cupti_timestamp_fn *clock = atomic_load(&tool.clock);
-    return clock ? clock() : clock_read_ns(CLOCK_REALTIME);
+    return clock ? clock() : clock_ns(CLOCK_REALTIME);
 }
 
 static uint32_t put_clock_locked(void)
@@ -239,7 +246,11 @@ static pthread_mutex_t flushing = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 static bool turn_begin(uint32_t wait_ms)
 {
-    struct timespec until = clock_timespec(clock_read_ns(CLOCK_REALTIME) + wait_ms * NS_PER_MS);
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += wait_ms % 1000 * 1000000;
+    until.tv_sec += wait_ms / 1000 + until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
     return pthread_mutex_timedlock(&flushing, &until) == 0;
 }
 
@@ -357,6 +368,11 @@ uint32_t share_note_kind(uint32_t result, uint32_t kind, bool on)
     return result;
 }
 
+void share_note_clock(cupti_timestamp_fn *clock)
+{
+    atomic_store(&tool.clock, clock);
+}
+
 uint32_t share_register_locked(cupti_request_fn *request, cupti_complete_fn *complete)
 {
     uint32_t result = CUPTI_OK;
@@ -423,7 +439,7 @@ void share_forget_tool(void)
  * have the tool's timestamps (seen with PyTorch's profiler, which counts ticks). */
 static uint64_t default_clock(void)
 {
-    return clock_read_ns(CLOCK_REALTIME);
+    return clock_ns(CLOCK_REALTIME);
 }
 
 static void lend_clock_locked(bool to_tool)
@@ -462,7 +478,8 @@ static bool waits_for_calls_locked(void)
 static bool is_idle_locked(uint64_t idle_ns)
 {
     return atomic_load(&tool.calls) == 0 && atomic_load(&tool.kinds_on) == 0 && !tool.has_too_many &&
-           !waits_for_calls_locked() && clock_monotonic_ns() - atomic_load(&tool.last_call_ns) >= idle_ns;
+           !waits_for_calls_locked() &&
+           clock_ns(CLOCK_MONOTONIC) - atomic_load(&tool.last_call_ns) >= idle_ns;
 }
 
 /* The agent first announces itself and then checks: a call that started before is seen here, and a call that

@@ -16,7 +16,7 @@
 typedef void any_cupti_fn(void);
 
 /* There is one second subscriber: of two tools with classic calls, CUPTI itself accepts only one. Only
- * share.c changes its state, except for the clock. */
+ * share.c changes its state. */
 struct tool {
     _Atomic(cupti_callback_fn *) callback;
     void *_Atomic userdata;
@@ -72,6 +72,8 @@ uint32_t share_register_locked(cupti_request_fn *request, cupti_complete_fn *com
 void share_note_callback_locked(bool on, uint32_t domain, uint32_t cbid);
 /* Remembers that a kind was enabled or disabled, if `result`, which it returns, is CUPTI_OK. */
 uint32_t share_note_kind(uint32_t result, uint32_t kind, bool on);
+/* GIVES_WAY: the clock to set again when the subscription is restored. */
+void share_note_clock(cupti_timestamp_fn *clock);
 /* BESIDE: enables or disables a kind of the tool, not during a flush. */
 uint32_t share_switch_locked(cuptiActivityEnable_v2_fn *call, uint32_t kind);
 /* BESIDE: the tool's flush. Without the lock. */
