@@ -225,7 +225,7 @@ static void check_patterns(const struct pattern_list *list, const char *key,
     unsigned unknown = 0;
     for (size_t i = 0; i < list->count && unknown < UNKNOWN_NAMES_MAX; i++) {
         struct name_search search = {.only.allow = {1, &list->patterns[i]}};
-        suggest_init(&search.suggest, list->patterns[i]);
+        search.suggest = (struct suggest){.word = list->patterns[i]};
         look(&search);
         if (search.is_found)
             continue;

@@ -110,7 +110,7 @@ static enum status unknown(const struct reader *reader, const struct item *item,
 {
     struct suggest suggest;
     struct text known = {0};
-    suggest_init(&suggest, item->key);
+    suggest = (struct suggest){.word = item->key};
     for (size_t i = 0; i < count; i++) {
         suggest_offer(&suggest, keys[i]);
         text_add_format(&known, "%s%s", i ? ", " : "", keys[i]);

@@ -31,11 +31,6 @@ static size_t distance(const char *a, size_t a_length, const char *b, size_t b_l
     return last[b_length];
 }
 
-void suggest_init(struct suggest *suggest, const char *word)
-{
-    *suggest = (struct suggest){.word = word};
-}
-
 void suggest_offer(struct suggest *suggest, const char *candidate)
 {
     if (strcmp(suggest->word, candidate) == 0)

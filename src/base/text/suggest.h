@@ -7,11 +7,10 @@
 #define SUGGEST_WORD_MAX 64 /* longer words get no suggestion */
 
 struct suggest {
-    const char *word;
+    const char *word;                /* set by the caller, the rest is zero */
     char best[SUGGEST_WORD_MAX + 1]; /* "": none is similar enough */
     size_t best_distance;
 };
 
-void suggest_init(struct suggest *suggest, const char *word);
 /* Of several equally similar candidates the first wins. The word itself is never suggested. */
 void suggest_offer(struct suggest *suggest, const char *candidate);

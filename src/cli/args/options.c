@@ -30,8 +30,7 @@ int options_complain(const struct options *options, const char *format, ...)
 
 const char *options_suggest(const char *wrong, const char *const *names, size_t count)
 {
-    struct suggest suggest;
-    suggest_init(&suggest, wrong);
+    struct suggest suggest = {.word = wrong};
     for (size_t i = 0; i < count; i++)
         suggest_offer(&suggest, names[i]);
     for (size_t i = 0; i < count; i++) {

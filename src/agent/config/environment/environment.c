@@ -296,8 +296,7 @@ static enum status read_sampler(struct env_reader *reader)
     const char *value = environment_get(reader->environment, "OTEL_TRACES_SAMPLER");
     if (!value)
         return STATUS_OK;
-    struct suggest suggest;
-    suggest_init(&suggest, value);
+    struct suggest suggest = {.word = value};
     for (size_t i = 0; i < sizeof samplers / sizeof *samplers; i++) {
         suggest_offer(&suggest, samplers[i].name);
         if (strcasecmp(value, samplers[i].name) != 0)

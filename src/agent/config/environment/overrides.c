@@ -190,8 +190,7 @@ static const struct {
 
 static void report_unknown(struct overrides *o, const char *key)
 {
-    struct suggest suggest;
-    suggest_init(&suggest, key);
+    struct suggest suggest = {.word = key};
     for (size_t i = 0; i < SHORT_COUNT; i++)
         suggest_offer(&suggest, short_names[i].name);
     for (size_t i = 0; i < settings_count; i++) {

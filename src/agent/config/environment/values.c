@@ -90,8 +90,7 @@ static bool is_known(const char *name)
 static void warn_unknown(const char *name, struct config_report *report)
 {
     char candidate[SETTING_NAME_BYTES];
-    struct suggest suggest;
-    suggest_init(&suggest, name + PREFIX_BYTES);
+    struct suggest suggest = {.word = name + PREFIX_BYTES};
     suggest_offer(&suggest, "SET");
     suggest_offer(&suggest, "CONFIG_FILE");
     for (size_t i = 0; i < settings_count; i++) {

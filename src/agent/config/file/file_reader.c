@@ -128,7 +128,7 @@ static void know(struct known_keys *keys, const char *path, const char *prefix)
 static void find_known_keys(struct known_keys *keys, const char *word, const char *prefix)
 {
     memset(keys, 0, sizeof *keys);
-    suggest_init(&keys->suggest, word);
+    keys->suggest = (struct suggest){.word = word};
     for (size_t i = 0; i < settings_count; i++)
         know(keys, settings_table[i].comment ? settings_table[i].path : NULL, prefix);
     for (unsigned i = 0; i < schema_key_count; i++)

@@ -104,8 +104,7 @@ static void wrong_value(struct file_reader *reader, const struct node_place *pla
                        setting->default_text, expected);
         return;
     }
-    struct suggest suggest;
-    suggest_init(&suggest, node->text);
+    struct suggest suggest = {.word = node->text};
     for (const struct setting_word *word = setting->words; word && word->word; word++)
         suggest_offer(&suggest, word->word);
     if (suggest.best[0])
@@ -216,8 +215,7 @@ void read_distribution(struct file_reader *reader, const struct node_place *plac
     if (!reader_takes(reader, place, node, NODE_MAP, "a mapping with the key cuspan"))
         return;
     for (const struct item *item = node->items; item; item = item->next) {
-        struct suggest suggest;
-        suggest_init(&suggest, item->key);
+        struct suggest suggest = {.word = item->key};
         suggest_offer(&suggest, "cuspan");
         if (strcmp(item->key, "cuspan") == 0 || suggest.best[0])
             read_item(reader, place, item);

@@ -32,8 +32,7 @@ static const struct attribute_type *find_type(struct file_reader *reader, const 
         reader_expected(reader, place, "string, bool, int, double, or one of them with _array", node);
         return NULL;
     }
-    struct suggest suggest;
-    suggest_init(&suggest, node->text);
+    struct suggest suggest = {.word = node->text};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         if (strcmp(types[i].name, node->text) == 0)
             return &types[i];

@@ -308,8 +308,7 @@ static void test_the_nearest_word_is_found_or_none(void **state)
                  {"", ""},
                  {"de", ""}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct suggest suggest;
-        suggest_init(&suggest, cases[i].typed);
+        struct suggest suggest = {.word = cases[i].typed};
         for (size_t w = 0; w < sizeof words / sizeof *words; w++)
             suggest_offer(&suggest, words[w]);
         assert_string_equal(suggest.best, cases[i].expected);
