@@ -96,13 +96,13 @@ void correlate_destroy(struct correlate *correlate)
     program_stats_destroy(correlate->stats);
     step_stats_destroy(correlate->step_stats);
     allocations_destroy(correlate->allocations);
-    kernel_names_destroy(correlate->names);
+    free(correlate->names);
     devices_deinit(&correlate->devices);
     gpu_join_deinit(&correlate->join);
     counting_deinit(&correlate->counting);
     free(correlate->collectives);
     code_profile_destroy(correlate->profile);
-    code_stacks_destroy(correlate->code);
+    free(correlate->code);
     free(correlate);
 }
 

@@ -9,6 +9,7 @@
 #include "agent/correlate/totals/summaries.h"
 #include "model/semconv.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define SETTLE_NS                                                                                            \
@@ -32,8 +33,8 @@ enum status counting_init(struct counting *counting, bool is_summary,
 void counting_deinit(struct counting *counting)
 {
     accounts_destroy(counting->accounts);
-    entry_queue_destroy(counting->lingering);
-    summaries_destroy(counting->summaries);
+    free(counting->lingering);
+    free(counting->summaries);
 }
 
 static struct account *account_at(struct correlate *c, uint32_t handle)

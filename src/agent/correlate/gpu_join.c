@@ -13,6 +13,7 @@
 #include "agent/correlate/names/kernel_names.h"
 #include "agent/correlate/state.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define WAITING_BYTES     (2 * 1024 * 1024)
@@ -31,8 +32,8 @@ enum status gpu_join_init(struct gpu_join *join, const struct settings *settings
 
 void gpu_join_deinit(struct gpu_join *join)
 {
-    entry_queue_destroy(join->waiting);
-    gpu_counted_destroy(join->gpu_counted);
+    free(join->waiting);
+    free(join->gpu_counted);
 }
 
 /* Not inlined, because few programs have steps. */

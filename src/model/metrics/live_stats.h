@@ -99,6 +99,10 @@ struct memory_use {
     uint64_t live, peak;
 };
 
+struct device_memory {
+    struct memory_use kinds[MEMORY_KINDS], total;
+};
+
 struct copy_stats {
     struct duration_sum sum;
     uint64_t bytes;
@@ -113,7 +117,7 @@ struct device_stats {
     struct copy_stats copies[LIVE_STATS_COPY_KINDS]; /* by CUPTI's kind */
     struct copy_stats fills;
     struct histogram *latency; /* from a call's start to its kernel's start; NULL: metrics are off */
-    struct memory_use memory[MEMORY_KINDS], memory_total;
+    struct device_memory memory;
 };
 
 /* How the GPUs of a process spent a sampled step. The parts are disjoint: compute counts before

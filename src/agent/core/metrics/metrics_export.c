@@ -300,7 +300,7 @@ static void add_all_memory(struct metrics *m, const struct live_stats *figures, 
 {
     for (uint32_t i = 0; i < DEVICES_MAX; i++)
         for (enum memory_kind kind = 0; kind < MEMORY_PINNED && figures->devices[i]; kind++)
-            add_memory(m, i, &figures->devices[i]->memory[kind], kind, metric);
+            add_memory(m, i, &figures->devices[i]->memory.kinds[kind], kind, metric);
     add_memory(m, 0, &figures->pinned, MEMORY_PINNED, metric);
 }
 

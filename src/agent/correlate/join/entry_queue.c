@@ -24,11 +24,6 @@ enum status entry_queue_create(size_t bytes, struct entry_queue **queue)
     return STATUS_OK;
 }
 
-void entry_queue_destroy(struct entry_queue *queue)
-{
-    free(queue);
-}
-
 void *entry_queue_push(struct entry_queue *queue, size_t bytes, uint64_t now_ns)
 {
     bytes = (bytes + 7) & ~(size_t)7;

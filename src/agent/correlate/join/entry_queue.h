@@ -9,8 +9,8 @@
 
 struct entry_queue;
 
+/* The caller owns the queue: free(). */
 enum status entry_queue_create(size_t bytes, struct entry_queue **queue) MUST_CHECK;
-void entry_queue_destroy(struct entry_queue *queue);
 
 /* Adds an entry and returns its `bytes` bytes, aligned to 8, which the caller fills at once; NULL: the queue
  * is full. The queue owns it. */

@@ -37,11 +37,6 @@ enum status gpu_counted_create(const struct settings *settings, struct gpu_count
     return STATUS_OK;
 }
 
-void gpu_counted_destroy(struct gpu_counted *counted)
-{
-    free(counted);
-}
-
 static struct launch *place_of(struct gpu_counted *counted, uint32_t correlation_id)
 {
     return &counted->launches[correlation_id % GPU_COUNTED_MAX];

@@ -12,9 +12,9 @@
 
 struct gpu_counted;
 
-/* `*counted` becomes NULL if the settings name no counters. Fails with NO_MEMORY only. */
+/* `*counted` becomes NULL if the settings name no counters. The caller owns it: free(). Fails with NO_MEMORY
+ * only. */
 enum status gpu_counted_create(const struct settings *settings, struct gpu_counted **counted) MUST_CHECK;
-void gpu_counted_destroy(struct gpu_counted *counted);
 
 void gpu_counted_add(struct gpu_counted *counted, const struct gpu_counters_record *record);
 

@@ -27,11 +27,6 @@ enum status graph_runs_create(struct graph_runs **runs)
     return *runs ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
-void graph_runs_destroy(struct graph_runs *runs)
-{
-    free(runs);
-}
-
 /* Returns the graph with this ID, empty if it is new. It replaces an older graph in the same slot. */
 static struct graph *graph_of(struct graph_runs *runs, uint32_t id)
 {

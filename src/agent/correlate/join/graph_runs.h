@@ -14,8 +14,8 @@
 
 struct graph_runs;
 
+/* The caller owns them: free(). */
 enum status graph_runs_create(struct graph_runs **runs) MUST_CHECK;
-void graph_runs_destroy(struct graph_runs *runs);
 
 /* Notes that a call has launched the graph. */
 void graph_runs_launched(struct graph_runs *runs, uint32_t graph_id, uint32_t correlation_id,

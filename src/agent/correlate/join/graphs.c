@@ -93,7 +93,7 @@ void graphs_destroy(struct graphs *graphs)
     if (graphs) {
         free(graphs->table);
         free(graphs->codes);
-        graph_runs_destroy(graphs->runs);
+        free(graphs->runs);
     }
     free(graphs);
 }

@@ -45,11 +45,6 @@ enum status kernel_names_create(size_t bytes_max, struct kernel_names **names)
     return STATUS_OK;
 }
 
-void kernel_names_destroy(struct kernel_names *names)
-{
-    free(names);
-}
-
 static struct entry *entry_at(const struct kernel_names *names, size_t offset)
 {
     return (struct entry *)(uintptr_t)(names->arena + offset);

@@ -21,9 +21,9 @@ struct kernel_name {
 
 struct kernel_names;
 
-/* `bytes_max` limits the memory for names. A table of 128 KiB and room for one name are added to it. */
+/* `bytes_max` limits the memory for names. A table of 128 KiB and room for one name are added to it. The
+ * caller owns the result: free(). */
 enum status kernel_names_create(size_t bytes_max, struct kernel_names **names) MUST_CHECK;
-void kernel_names_destroy(struct kernel_names *names);
 
 /* Returns the names of the kernel `mangled`, a NUL-terminated string. The cache finds them by its address and
  * compares its text once a round. A name is cut at SPAN_STRING_MAX. The result is never NULL, not owned, and

@@ -31,11 +31,6 @@ enum status code_stacks_create(void (*forget)(void), bool keeps_frames, struct c
     return STATUS_OK;
 }
 
-void code_stacks_destroy(struct code_stacks *stacks)
-{
-    free(stacks);
-}
-
 static uint32_t *place_of(struct code_stacks *stacks, uint64_t id)
 {
     for (uint64_t at = id;; at++) {

@@ -34,10 +34,9 @@ struct code_stack_frame {
 struct code_stacks;
 
 /* `forget` is called when all stacks are forgotten; may be NULL. `keeps_frames`: code_stack_next() will be
- * used. Fails with NO_MEMORY only. */
+ * used. The caller owns the result: free(). Fails with NO_MEMORY only. */
 enum status code_stacks_create(void (*forget)(void), bool keeps_frames,
                                struct code_stacks **stacks) MUST_CHECK;
-void code_stacks_destroy(struct code_stacks *stacks);
 
 /* Returns the record's stack, and adds it if it is new. Not owned, valid until the next call of this
  * function. NULL: an earlier record described the stack, but is missing (code_unknown). */

@@ -19,14 +19,10 @@ struct allocation {
     uint8_t kind;
 };
 
-struct holdings {
-    struct memory_use kinds[MEMORY_KINDS], total;
-};
-
 struct context_memory {
     uint32_t context_id;
-    uint32_t device_id;  /* LIVE_STATS_DEVICE_UNKNOWN */
-    struct holdings own; /* as long as the device is unknown */
+    uint32_t device_id;       /* LIVE_STATS_DEVICE_UNKNOWN */
+    struct device_memory own; /* as long as the device is unknown */
 };
 
 struct allocations {
@@ -34,7 +30,7 @@ struct allocations {
     struct allocation *table;
     uint32_t context_count;
     struct context_memory contexts[CONTEXTS_MAX]; /* the last one is for contexts beyond the table */
-    struct holdings devices[DEVICES_MAX];
+    struct device_memory devices[DEVICES_MAX];
     struct memory_use pinned;
 };
 
@@ -70,7 +66,7 @@ static void change(struct memory_use *use, uint64_t bytes, bool is_held)
         use->peak = use->live;
 }
 
-static struct holdings *holdings_of(struct allocations *a, uint32_t context)
+static struct device_memory *holdings_of(struct allocations *a, uint32_t context)
 {
     struct context_memory *memory = &a->contexts[context];
     return memory->device_id < DEVICES_MAX ? &a->devices[memory->device_id] : &memory->own;
@@ -79,7 +75,7 @@ static struct holdings *holdings_of(struct allocations *a, uint32_t context)
 /* Adds the allocation to the numbers of its device or context (`is_held`), or subtracts it. */
 static void hold(struct allocations *a, const struct allocation *allocation, bool is_held)
 {
-    struct holdings *holdings = holdings_of(a, allocation->context);
+    struct device_memory *holdings = holdings_of(a, allocation->context);
     if (allocation->kind == MEMORY_PINNED) {
         change(&a->pinned, allocation->bytes, is_held);
         return;
@@ -185,7 +181,7 @@ static void move(struct memory_use *to, struct memory_use *from)
 
 static void settle(struct allocations *a, struct context_memory *memory, uint32_t device_id)
 {
-    struct holdings *device = &a->devices[device_id];
+    struct device_memory *device = &a->devices[device_id];
     memory->device_id = device_id;
     for (unsigned kind = 0; kind < MEMORY_KINDS; kind++)
         move(&device->kinds[kind], &memory->own.kinds[kind]);
@@ -275,12 +271,9 @@ void allocations_note(struct allocations *a, const struct call_info *info, const
     }
 }
 
-void allocations_of_device(const struct allocations *a, uint32_t device_id,
-                           struct memory_use kinds[MEMORY_KINDS], struct memory_use *total)
+const struct device_memory *allocations_of_device(const struct allocations *a, uint32_t device_id)
 {
-    const struct holdings *holdings = &a->devices[device_id];
-    memcpy(kinds, holdings->kinds, sizeof holdings->kinds);
-    *total = holdings->total;
+    return &a->devices[device_id];
 }
 
 struct memory_use allocations_pinned(const struct allocations *a)

@@ -28,8 +28,7 @@ void allocations_learn(struct allocations *allocations, uint32_t context_id, uin
 /* Forgets the memory of a context that is destroyed. */
 void allocations_end_context(struct allocations *allocations, uint32_t context_id);
 
-/* Fills `kinds` and `total` with the device's memory by kind and in all; zeros: none. allocations_pinned()
- * returns that of the host, which belongs to no device. */
-void allocations_of_device(const struct allocations *allocations, uint32_t device_id,
-                           struct memory_use kinds[MEMORY_KINDS], struct memory_use *total);
+/* Returns the device's memory, not owned; zeros: none. allocations_pinned() returns that of the host, which
+ * belongs to no device. */
+const struct device_memory *allocations_of_device(const struct allocations *allocations, uint32_t device_id);
 struct memory_use allocations_pinned(const struct allocations *allocations);

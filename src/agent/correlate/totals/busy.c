@@ -25,11 +25,6 @@ enum status busy_pool_create(uint32_t intervals, uint32_t list_max, struct busy_
     return STATUS_OK;
 }
 
-void busy_pool_destroy(struct busy_pool *pool)
-{
-    free(pool);
-}
-
 static struct interval *interval_at(struct busy_pool *pool, uint32_t at)
 {
     return &pool->intervals[at - 1];
@@ -46,16 +41,22 @@ static uint32_t take_interval(struct busy_pool *pool)
     return at;
 }
 
+/* Makes two intervals neighbors, either of which may be missing (0). */
+static inline void connect(struct busy_pool *pool, struct busy_time *busy, uint32_t before, uint32_t after)
+{
+    if (before)
+        interval_at(pool, before)->after = after;
+    else
+        busy->first = after;
+    if (after)
+        interval_at(pool, after)->before = before;
+}
+
 /* Removes the interval and returns it to the pool. */
 static void drop_interval(struct busy_pool *pool, struct busy_time *busy, uint32_t at)
 {
     struct interval *gone = interval_at(pool, at);
-    if (gone->before)
-        interval_at(pool, gone->before)->after = gone->after;
-    else
-        busy->first = gone->after;
-    if (gone->after)
-        interval_at(pool, gone->after)->before = gone->before;
+    connect(pool, busy, gone->before, gone->after);
     if (busy->recent == at)
         busy->recent = gone->before ? gone->before : gone->after;
     gone->after = pool->free;
@@ -101,13 +102,9 @@ static uint32_t add_interval(struct busy_pool *pool, struct busy_time *busy, uin
         at = take_interval(pool);
     }
     uint32_t after = before ? interval_at(pool, before)->after : busy->first;
-    *interval_at(pool, at) = (struct interval){start_ns, end_ns, before, after};
-    if (before)
-        interval_at(pool, before)->after = at;
-    else
-        busy->first = at;
-    if (after)
-        interval_at(pool, after)->before = at;
+    *interval_at(pool, at) = (struct interval){.start_ns = start_ns, .end_ns = end_ns};
+    connect(pool, busy, before, at);
+    connect(pool, busy, at, after);
     busy->count++;
     return at;
 }

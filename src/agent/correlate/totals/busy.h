@@ -16,9 +16,8 @@
 struct busy_pool;
 
 /* `intervals` limits all lists together, with 24 bytes for each interval, and `list_max` each list. Only
- * intervals that were used take memory. Fails with NO_MEMORY only. */
+ * intervals that were used take memory. The caller owns the pool: free(). Fails with NO_MEMORY only. */
 enum status busy_pool_create(uint32_t intervals, uint32_t list_max, struct busy_pool **pool) MUST_CHECK;
-void busy_pool_destroy(struct busy_pool *pool);
 
 /* All zero: never busy. References into the pool are index + 1; 0: none. */
 struct busy_time {

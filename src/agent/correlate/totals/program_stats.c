@@ -93,7 +93,7 @@ void program_stats_destroy(struct program_stats *store)
     if (!store)
         return;
     forget(store);
-    busy_pool_destroy(store->times);
+    free(store->times);
     free(store);
 }
 
@@ -294,13 +294,11 @@ void program_stats_exemplify(struct program_stats *store, const uint8_t trace_id
 /* Updates a device's memory numbers, and adds the device if it is new: it may have memory and no work yet. */
 static void update_memory(struct program_stats *store, uint32_t device_id)
 {
-    struct memory_use kinds[MEMORY_KINDS], total;
-    allocations_of_device(store->options.allocations, device_id, kinds, &total);
-    struct device_stats *device = total.peak ? device_of(store, device_id) : store->stats.devices[device_id];
-    if (!device)
-        return;
-    memcpy(device->memory, kinds, sizeof kinds);
-    device->memory_total = total;
+    const struct device_memory *memory = allocations_of_device(store->options.allocations, device_id);
+    struct device_stats *device =
+        memory->total.peak ? device_of(store, device_id) : store->stats.devices[device_id];
+    if (device)
+        device->memory = *memory;
 }
 
 struct live_stats *program_stats_read(struct program_stats *store)
@@ -337,8 +335,8 @@ static void copy_device(const struct device_stats *device, struct device_view *v
         view->copy_bytes += device->copies[kind].bytes;
     }
     view->fills = device->fills.sum.count;
-    view->memory_live = device->memory_total.live;
-    view->memory_peak = device->memory_total.peak;
+    view->memory_live = device->memory.total.live;
+    view->memory_peak = device->memory.total.peak;
 }
 
 /* The largest first. Kernels of one name on several devices are merged. */

@@ -105,7 +105,7 @@ void step_stats_destroy(struct step_stats *stats)
     if (!stats)
         return;
     for_histograms(&stats->times, histogram_destroy);
-    busy_pool_destroy(stats->pool);
+    free(stats->pool);
     free(stats);
 }
 

@@ -36,11 +36,6 @@ enum status summaries_create(struct summaries **summaries)
     return STATUS_OK;
 }
 
-void summaries_destroy(struct summaries *summaries)
-{
-    free(summaries);
-}
-
 /* Span IDs are random or count up from random numbers, trace IDs may share a prefix, and one may be
  * derived from the other: they are mixed separately. */
 static uint32_t hash_of(const uint8_t context[24])

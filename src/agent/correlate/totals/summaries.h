@@ -25,8 +25,8 @@ struct summary {
 
 struct summaries;
 
+/* The caller owns the table: free(). */
 enum status summaries_create(struct summaries **summaries) MUST_CHECK;
-void summaries_destroy(struct summaries *summaries);
 
 /* Returns the open summary of this context, or NULL. */
 struct summary *summaries_find(struct summaries *summaries, const uint8_t context[24]);

@@ -54,7 +54,7 @@ enum status totals_pool_create(struct totals_pool **pool)
 void totals_pool_destroy(struct totals_pool *pool)
 {
     if (pool)
-        busy_pool_destroy(pool->times);
+        free(pool->times);
     free(pool);
 }
 

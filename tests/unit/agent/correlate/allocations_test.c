@@ -61,9 +61,8 @@ static void call_with(const char *name, uint32_t context, int32_t result, const 
 
 static struct memory_use use_of(uint32_t device, enum memory_kind kind)
 {
-    struct memory_use kinds[MEMORY_KINDS], total;
-    allocations_of_device(a, device, kinds, &total);
-    return kind == MEMORY_KINDS ? total : kinds[kind];
+    const struct device_memory *memory = allocations_of_device(a, device);
+    return kind == MEMORY_KINDS ? memory->total : memory->kinds[kind];
 }
 
 static void expect(uint32_t device, enum memory_kind kind, uint64_t live, uint64_t peak)

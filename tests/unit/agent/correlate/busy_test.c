@@ -15,7 +15,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    busy_pool_destroy(pool);
+    free(pool);
     return 0;
 }
 
@@ -57,7 +57,7 @@ static void test_a_list_has_a_limit_of_its_own(void **state)
     assert_int_equal(busy.count, 2);
     assert_int_equal(busy.closed_ns, 5);
     assert_int_equal(busy_ns(limited, &busy), 15);
-    busy_pool_destroy(limited);
+    free(limited);
 }
 
 int main(void)

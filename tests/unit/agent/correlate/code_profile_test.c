@@ -5,6 +5,7 @@
 #include "support/test.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct code_stacks *stacks;
@@ -27,7 +28,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     code_profile_destroy(profile);
-    code_stacks_destroy(stacks);
+    free(stacks);
     return 0;
 }
 

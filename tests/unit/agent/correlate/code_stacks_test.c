@@ -5,6 +5,7 @@
 #include "support/test.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct code_stacks *stacks;
@@ -28,7 +29,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    code_stacks_destroy(stacks);
+    free(stacks);
     return 0;
 }
 

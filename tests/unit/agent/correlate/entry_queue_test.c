@@ -2,6 +2,7 @@
 
 #include "support/test.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define PUSHED_NS 5
@@ -22,7 +23,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-    entry_queue_destroy(queue);
+    free(queue);
     return 0;
 }
 

@@ -27,7 +27,7 @@ static void expect_name(const char *mangled, const char *want)
         fail_msg("'%s', in full '%s'\n  gives '%s'\n  not   '%s'", mangled, name->full, name->text, want);
     assert_int_equal(name->text_len, strlen(name->text));
     assert_int_equal(name->full_len, strlen(name->full));
-    kernel_names_destroy(names);
+    free(names);
 }
 
 static void test_mangled_kernels(void **state)
@@ -195,8 +195,7 @@ static void test_a_name_is_resolved_once(void **state)
     assert_string_equal(first->full, "void ns::kern<unsigned long>(unsigned long*)");
     assert_ptr_equal(kernel_names_resolve(names, mangled), first);
     assert_ptr_equal(kernel_names_resolve(names, mangled)->text, text);
-    kernel_names_destroy(names);
-    kernel_names_destroy(NULL);
+    free(names);
 }
 
 static void test_an_address_used_again_is_noticed(void **state)
@@ -212,7 +211,7 @@ static void test_an_address_used_again_is_noticed(void **state)
     assert_string_equal(kernel_names_resolve(names, mangled)->text, "new");
     assert_string_equal(kernel_names_resolve(names, mangled)->text, "new");
     assert_string_equal(kernel_names_resolve(names, "other")->text, "other");
-    kernel_names_destroy(names);
+    free(names);
 }
 
 static void test_a_full_cache_fills_again(void **state)
@@ -230,7 +229,7 @@ static void test_a_full_cache_fills_again(void **state)
         }
     }
     free(mangled);
-    kernel_names_destroy(names);
+    free(names);
 }
 
 static void test_a_full_arena_is_emptied(void **state)
@@ -247,7 +246,7 @@ static void test_a_full_arena_is_emptied(void **state)
             assert_string_equal(kernel_names_resolve(names, mangled[i])->text, want);
         }
     }
-    kernel_names_destroy(names);
+    free(names);
 }
 
 static void test_a_name_larger_than_the_arena_stays_mangled(void **state)
@@ -264,7 +263,7 @@ static void test_a_name_larger_than_the_arena_stays_mangled(void **state)
     assert_int_equal(name->text_len, strlen(mangled));
     assert_string_equal(kernel_names_resolve(names, "_Z5smalli")->text, "small");
     assert_string_equal(kernel_names_resolve(names, mangled)->full, mangled);
-    kernel_names_destroy(names);
+    free(names);
 }
 
 static const char *numbered(char *to, const char *word, unsigned number)
@@ -304,7 +303,7 @@ static void test_names_that_come_again_stay(void **state)
     }
     free(frequent);
     free(once);
-    kernel_names_destroy(names);
+    free(names);
 }
 
 /* A program that uses more names in turn than the cache holds: with eviction by age, none would ever be
@@ -328,7 +327,7 @@ static void test_of_too_many_names_in_turn_some_are_found(void **state)
     }
     assert_in_range(found, NAMES / 4, NAMES);
     free(mangled);
-    kernel_names_destroy(names);
+    free(names);
 }
 
 static void test_modules_that_come_and_go(void **state)
@@ -342,7 +341,7 @@ static void test_modules_that_come_and_go(void **state)
         assert_string_equal(kernel_names_resolve(names, numbered(mangled, "module", i))->text, want);
         assert_string_equal(kernel_names_resolve(names, "_Z4stayi")->text, "stay");
     }
-    kernel_names_destroy(names);
+    free(names);
 }
 
 static void test_a_name_of_a_megabyte_is_cut(void **state)
@@ -366,7 +365,7 @@ static void test_a_name_of_a_megabyte_is_cut(void **state)
     }
     free(plain);
     free(mangled);
-    kernel_names_destroy(names);
+    free(names);
 }
 
 /* Each B<S, S> doubles its expansion: expanded, this name has 2 to the power of 30 parts. */
@@ -385,7 +384,7 @@ static void test_a_name_that_stands_for_a_billion(void **state)
     const struct kernel_name *name = kernel_names_resolve(names, mangled);
     assert_int_equal(name->full_len, SPAN_STRING_MAX - 1);
     assert_string_equal(name->text, "f");
-    kernel_names_destroy(names);
+    free(names);
 }
 
 int main(void)
