@@ -1,8 +1,5 @@
 #include "base/files.h"
 
-#include "base/clock.h"
-#include "base/hash.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -11,6 +8,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define APPEND_FLAGS (O_WRONLY | O_APPEND | O_NOCTTY)
@@ -164,25 +162,14 @@ int files_create(const char *path)
     return files_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
 }
 
-void random_fill(void *to, size_t bytes)
-{
-    static _Atomic uint64_t fills;
-    uint64_t hash = hash_word(hash_word(HASH_START, (uint64_t)getpid()), ++fills);
-    uint8_t *at = to, *end = at + bytes;
-    for (ssize_t got; at < end && ((got = getrandom(at, (size_t)(end - at), 0)) > 0 || errno == EINTR);)
-        at += got > 0 ? got : 0;
-    while (at < end) {
-        hash = hash_word(hash, clock_monotonic_ns() ^ clock_read_counter());
-        *at = (uint8_t)(hash >> 40) | (at == end - 1); /* not all zero */
-        at++;
-    }
-}
-
 uint32_t files_random(void)
 {
     uint32_t random;
-    random_fill(&random, sizeof random);
-    return random;
+    struct timespec now;
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) == sizeof random)
+        return random;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint32_t)now.tv_nsec ^ (uint32_t)getpid() << 16;
 }
 
 #define NUMBERS_MAX 10000

@@ -37,10 +37,6 @@ int files_open_append(const char *path, const char **problem);
  * and errno. */
 int files_create(const char *path);
 
-/* Fills bytes at random: by the kernel, or if a filter of system calls forbids that, by clocks, not all zero.
- * A cancellation point. */
-void random_fill(void *to, size_t bytes);
-
 /* For temporary names: differs between processes that have the same ID, in containers or on hosts that share
  * a folder. */
 uint32_t files_random(void);

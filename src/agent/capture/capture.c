@@ -412,7 +412,7 @@ size_t capture_pump(const struct capture_sink *sink)
 
 void capture_flush_soon(void)
 {
-    atomic_store_explicit(&callbacks_signals.flush_soon, true, memory_order_relaxed);
+    callbacks_flush_soon();
 }
 
 const char *capture_failure(void)
@@ -436,8 +436,7 @@ void capture_service(uint64_t now_ns)
     gpu_counters_service(now_ns);
     pm_sampling_follow(atomic_load(&mode_now) == MODE_ON);
     bool has_fallen_asleep = sleep_control_service();
-    bool hurry = atomic_exchange_explicit(&callbacks_signals.flush_soon, false, memory_order_relaxed) ||
-                 has_fallen_asleep;
+    bool hurry = callbacks_take_flush_soon() || has_fallen_asleep;
     if (now_ns >= due.flush_ns || hurry) {
         uint64_t interval_ns = settings->cupti.flush_interval_ms * NS_PER_MS;
         if (other_tools_are_recording() && interval_ns < SHARED_FLUSH_INTERVAL_NS)

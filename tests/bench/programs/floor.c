@@ -36,6 +36,13 @@ enum status callbacks_init(bool parameters)
     return STATUS_OK;
 }
 
+void callbacks_flush_soon(void) {}
+
+bool callbacks_take_flush_soon(void)
+{
+    return false;
+}
+
 bool sdk_context_poll(sdk_context_own_fn *own)
 {
     return false;

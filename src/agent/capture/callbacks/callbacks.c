@@ -123,6 +123,16 @@ uint16_t callbacks_flags(enum call_domain domain, uint32_t cbid)
     return domains[domain].plans[cbid].flags;
 }
 
+void callbacks_flush_soon(void)
+{
+    atomic_store_explicit(&callbacks_signals.flush_soon, true, memory_order_relaxed);
+}
+
+bool callbacks_take_flush_soon(void)
+{
+    return atomic_exchange_explicit(&callbacks_signals.flush_soon, false, memory_order_relaxed);
+}
+
 uint8_t callbacks_bound_flags(enum call_domain domain, uint32_t cbid)
 {
     const struct call_info *info = call_info(domain, cbid);
@@ -574,7 +584,7 @@ RARE static void handle_resource(uint32_t cbid, const struct cupti_resource_data
         return;
     if (cbid == CUPTI_RESOURCE_CONTEXT_DESTROY_STARTING) {
         gpu_counters_end_context(data->context);
-        atomic_store_explicit(&callbacks_signals.flush_soon, true, memory_order_relaxed);
+        callbacks_flush_soon();
     }
     if (atomic_load_explicit(&mode_now, memory_order_relaxed) == MODE_ASLEEP && !graph_nodes_concern(cbid))
         return;

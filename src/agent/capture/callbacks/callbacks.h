@@ -64,3 +64,7 @@ struct callbacks_signals {
     char fatal_message[256]; /* written before `fatal` is set */
 };
 extern struct callbacks_signals callbacks_signals;
+
+/* The first sets flush_soon. The second clears it and returns its value. Any thread. */
+void callbacks_flush_soon(void);
+bool callbacks_take_flush_soon(void);

@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "base/accounting/counters.h"
-#include "base/files.h"
 #include "base/process/host_call.h"
 #include "agent/capture/sleep/active_contexts.h"
 #include "agent/capture/sleep/mode.h"
@@ -18,6 +17,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
 
 __thread struct thread_context *thread_context_self __attribute__((tls_model("initial-exec")));
 
@@ -55,8 +56,9 @@ static void on_thread_exit(void *value)
 
 static void draw_first_id(struct open_contexts *contexts)
 {
-    struct host_call call = host_call_begin(); /* random_fill() is a cancellation point */
-    random_fill(&contexts->next_id, sizeof contexts->next_id);
+    struct host_call call = host_call_begin(); /* getrandom() is a cancellation point */
+    if (getrandom(&contexts->next_id, sizeof contexts->next_id, GRND_NONBLOCK) != sizeof contexts->next_id)
+        contexts->next_id = clock_ticks() ^ (uint64_t)(uintptr_t)contexts ^ (uint64_t)getpid() << 32;
     host_call_end(call);
 }
 

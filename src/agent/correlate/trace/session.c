@@ -2,14 +2,45 @@
 
 #include "base/accounting/counters.h"
 #include "base/clock.h"
-#include "base/files.h"
+#include "base/hash.h"
 #include "agent/correlate/trace/traced_step.h"
 #include "model/semconv.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
 
 #define LOSS_PREFIX "cuspan.lost."
+
+/* Fills random bytes without getrandom(), which a seccomp filter may forbid at any time. */
+static void fill_without_system(uint8_t *to, size_t bytes)
+{
+    static uint64_t count;
+    uint64_t hash = hash_word(hash_word(hash_word(HASH_START, clock_ticks()), (uint64_t)getpid()), ++count);
+    for (size_t i = 0; i < bytes; i++) {
+        hash = hash_word(hash, clock_ticks());
+        to[i] = (uint8_t)(hash >> 40);
+    }
+    to[bytes - 1] |= 1; /* all zero is invalid */
+}
+
+static void fill_random(void *to, size_t bytes)
+{
+    uint8_t *at = to;
+    while (bytes) {
+        ssize_t got = getrandom(at, bytes, 0);
+        if (got < 0 && errno != EINTR) {
+            fill_without_system(at, bytes);
+            return;
+        }
+        if (got > 0) {
+            at += got;
+            bytes -= (size_t)got;
+        }
+    }
+}
 
 void session_init(struct session *session, const struct settings *settings, const char *name,
                   const struct trace_context *parent)
@@ -18,7 +49,7 @@ void session_init(struct session *session, const struct settings *settings, cons
     if (parent)
         session->parent = *parent;
     sampler_init(&session->sampler, settings);
-    random_fill(&session->next_id, sizeof session->next_id);
+    fill_random(&session->next_id, sizeof session->next_id);
 }
 
 void session_next_span_id(struct session *session, uint8_t span_id[8])
@@ -32,8 +63,9 @@ void session_next_span_id(struct session *session, uint8_t span_id[8])
 static void become_root(struct session *session, uint64_t time_ns)
 {
     bool follows = session->has_parent && session->settings->sampler_parent_based;
-    random_fill(session->trace_id, 16);
-    session->trace_id[15] |= session->trace_id[0] == 0; /* all zero is invalid */
+    fill_random(session->trace_id, 16);
+    if (session->trace_id[0] == 0 && session->trace_id[15] == 0)
+        fill_without_system(session->trace_id, 16);
     memset(session->parent_span_id, 0, 8);
     session->flags = TRACE_FLAG_RANDOM;
     /* later sessions follow the process's parent; each counts for the limit */
