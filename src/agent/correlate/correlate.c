@@ -91,6 +91,7 @@ void correlate_destroy(struct correlate *correlate)
 {
     if (!correlate)
         return;
+    engine_spans_destroy(correlate->engine);
     pending_destroy(correlate->pending);
     graphs_destroy(correlate->graphs);
     program_stats_destroy(correlate->stats);
