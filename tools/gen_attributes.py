@@ -102,6 +102,8 @@ def resource_keys():
     """{key: type} of what src/agent/core and src/agent/correlate put on resources by name."""
     texts = "".join(map(read, ("src/agent/core/resource/detect.c", "src/agent/core/resource/deployment.c", "src/agent/correlate/trace/devices.c", "src/model/metrics/links.c")))
     calls = re.findall(r"(?:add|resource_set)_(strings?|int)\(resource, \"([^\"]+)\"", texts)
+    calls += [("int", key) for key in re.findall(r"\bset\(resource, \"([^\"]+)\"", texts)]
+    calls += [("strings", key) for key in re.findall(r"\.key = \"([^\"]+)\",\s*\.type = RESOURCE_STRING,\s*\.is_array", texts)]
     calls += [("string", key) for key in re.findall(r"\{\"((?:slurm|k8s)\.[^\"]+)\",", texts)]  # of tables
     return {key: TYPES[kind] for kind, key in calls}
 

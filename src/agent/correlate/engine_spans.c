@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define OPEN_MAX         1024
-#define OPEN_BYTES_MAX   (512 * 1024) /* of the events of open iterations; others lose their parts */
+#define OPEN_BYTES_MAX   (256 * 1024) /* of the events of open iterations; others lose their parts */
 #define PARTS_SHOWN_MAX  128          /* links that SDKs and viewers keep */
 #define PART_TEXT_BYTES  (REQUEST_ID_BYTES + 48)
 #define RANK_NAME_BYTES  24
@@ -26,7 +26,8 @@ struct open_iteration {
     uint32_t account;           /* 0: none so far */
     uint64_t begin_ns, end_ns;  /* end 0: in progress */
     bool is_sampled;
-    char rank[RANK_NAME_BYTES];
+    char rank[RANK_NAME_BYTES]; /* these are used until its span is sent, after the event was freed */
+    char engine[ENGINE_NAME_BYTES];
 };
 
 struct engine {
@@ -57,6 +58,12 @@ static struct engine *engine_of(struct correlate *c)
 {
     if (c->engine)
         return c->engine;
+    if (!settings_have_room_for_engines(c->options.settings)) {
+        log_once(log_warn,
+                 "memory_bytes_max leaves no room for a serving engine's iterations and requests, which "
+                 "therefore have no spans; raise it");
+        return NULL;
+    }
     c->engine = calloc(1, sizeof *c->engine);
     if (c->engine && engine_requests_create(&c->engine->requests) != STATUS_OK) {
         free(c->engine);
@@ -318,6 +325,7 @@ void engine_spans_begin(struct correlate *c, struct step *step, struct engine_ev
     *open =
         (struct open_iteration){.event = event, .begin_ns = step->at.time, .is_sampled = step->is_sampled};
     snprintf(open->rank, sizeof open->rank, "rank %" PRId32, event->iteration.rank);
+    memcpy(open->engine, event->iteration.engine, sizeof open->engine);
     engine->open_bytes += event->bytes;
     if (engine->open_bytes > OPEN_BYTES_MAX) {
         counter_add(COUNTER_engine_events_lost, 1);
@@ -396,7 +404,7 @@ static void close_iteration(struct correlate *c, struct open_iteration *open, co
     divide(c, open, account);
     c->engine->open_bytes -= open->event->bytes;
     free(open->event);
-    open->event = NULL; /* the rank's name is used once more, in its span */
+    open->event = NULL;
 }
 
 static void emit_left(struct correlate *c, struct account *account, const void *body)
@@ -421,10 +429,11 @@ void engine_spans_leave(struct correlate *c, uint32_t iteration)
         accounts_close(c->counting.accounts, account);
 }
 
-static void put_iteration(struct span *span, const struct iteration *iteration)
+static void put_iteration(struct span *span, const struct open_iteration *open)
 {
-    if (*iteration->engine)
-        span_attr_string(span, ATTR(SEMCONV_ENGINE_NAME), iteration->engine);
+    const struct iteration *iteration = &open->event->iteration;
+    if (*open->engine)
+        span_attr_string(span, ATTR(SEMCONV_ENGINE_NAME), open->engine);
     span_attr_int(span, ATTR(SEMCONV_ENGINE_ITERATION_NUMBER), iteration->number);
     span_attr_string(span, ATTR(SEMCONV_ENGINE_ITERATION_KIND), iteration_kind_name(iteration->kind));
 }
@@ -475,7 +484,7 @@ static void emit_root(struct correlate *c, const struct open_iteration *open, co
     span->trace_state = rank->trace_state;
     span->name = name;
     span->name_len = (uint32_t)snprintf(name, sizeof name, "iteration %" PRId64, iteration->number);
-    put_iteration(span, iteration);
+    put_iteration(span, open);
     span_attr_int(span, ATTR(SEMCONV_ENGINE_ITERATION_REQUESTS), iteration->requests);
     span_attr_int(span, ATTR(SEMCONV_ENGINE_ITERATION_PREFILL_TOKENS),
                   (int64_t)iteration->tokens[REQUEST_PREFILL]);
@@ -491,7 +500,7 @@ void engine_spans_close(struct correlate *c, uint32_t iteration, const struct ac
                         struct span *rank)
 {
     struct open_iteration *open = open_at(c, iteration);
-    put_iteration(rank, &open->event->iteration);
+    put_iteration(rank, open);
     if (open->event->iteration.rank == 0)
         emit_root(c, open, rank);
     close_iteration(c, open, account);

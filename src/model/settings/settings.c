@@ -126,8 +126,18 @@ uint64_t settings_buffer_bytes(const struct settings *settings)
            settings->rings.total_bytes + (uint64_t)settings->correlation.pending_max * SETTINGS_PENDING_BYTES;
 }
 
-uint64_t settings_queue_bytes(const struct settings *settings)
+static uint64_t rest_bytes(const struct settings *settings)
 {
     uint64_t buffers = settings_buffer_bytes(settings);
     return settings->memory_bytes_max > buffers ? settings->memory_bytes_max - buffers : 0;
+}
+
+bool settings_have_room_for_engines(const struct settings *settings)
+{
+    return rest_bytes(settings) >= SETTINGS_ENGINE_BYTES + SETTINGS_QUEUE_BYTES_MIN;
+}
+
+uint64_t settings_queue_bytes(const struct settings *settings)
+{
+    return rest_bytes(settings) - (settings_have_room_for_engines(settings) ? SETTINGS_ENGINE_BYTES : 0u);
 }

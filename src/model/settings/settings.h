@@ -232,7 +232,7 @@ void output_settings_deinit(struct output_settings *output);
  * - the stages' fixed needs (kernel names, waiting records, statistics, collectives, steps, the pipeline
  * thread's stack, the libraries' variables). In MiB: kernel names 1.5, open ranges 4, totals 3, waiting
  * records 2, shared attributes 2, variables 2, ended ranges 1, contexts of threads 1, live statistics 0.5,
- * collectives 0.3, steps 0.3, requests and iterations of serving engines 2
+ * collectives 0.3, steps 0.3
  * - each output's sender (its stack; for OTLP the compressor and its output, libcurl, TLS, a response)
  * - CUPTI's buffers, the rings and the table of pending calls
  * The rest is for the queues of spans. config rejects settings that leave less than SETTINGS_QUEUE_BYTES_MIN.
@@ -240,7 +240,7 @@ void output_settings_deinit(struct output_settings *output);
  * tests/integration/agent/bounds_test.py compares these with real allocations. */
 #define SETTINGS_NAMES_BYTES                                                                                 \
     (1536 * 1024) /* of the fixed needs, with CUPTI before 13.5: names that it frees */
-#define SETTINGS_FIXED_BYTES (42 * 512 * 1024)
+#define SETTINGS_FIXED_BYTES (38 * 512 * 1024)
 #ifdef CUSPAN_GZIP_GATHERS /* libdeflate needs the body in one piece */
 #define SETTINGS_SENDER_BYTES (7 * 1024 * 1024)
 #else
@@ -251,6 +251,8 @@ void output_settings_deinit(struct output_settings *output);
 #define SETTINGS_GRAPH_NODES_BYTES (2 * 1024 * 1024) /* with graph nodes: the calls that captured them */
 #define SETTINGS_SPOOL_BYTES       (3 * 1024 * 1024) /* with a spool, for each OTLP output: a body read from it */
 #define SETTINGS_QUEUE_BYTES_MIN   (1024 * 1024)
+#define SETTINGS_ENGINE_BYTES      (1536 * 1024) /* requests and iterations of serving engines, if there is room \
+                                                  */
 #define SETTINGS_METRICS_BYTES                                                                               \
     (2 * 1024 * 1024) /* with metrics: their histograms, and the stack of the thread that queries NVML */
 #define SETTINGS_SUMMARIES_BYTES (1024 * 1024)      /* with detail summary: open requests */
@@ -274,3 +276,5 @@ static inline bool settings_keep_awake(const struct settings *settings)
 /* Whether there is an exporter. */
 bool settings_have_output(const struct settings *settings);
 uint64_t settings_queue_bytes(const struct settings *settings);
+/* Whether SETTINGS_ENGINE_BYTES are set aside for serving engines: if enough is left for the queues. */
+bool settings_have_room_for_engines(const struct settings *settings);

@@ -133,7 +133,7 @@ class Memory(Case):
         """With --long for an hour. Queues are always full; what does not fit is counted."""
         file = self.directory / "calls.cuspanrec"
         subprocess.run([agent_case.BUILD / "replay_sample", file, "4", "50000"], check=True)
-        memory, repeat = (MEMORY_BYTES, 5000) if LONG else (58 * MIB, 2)  # a queue of 2 MiB fills quickly
+        memory, repeat = (MEMORY_BYTES, 5000) if LONG else (56 * MIB, 2)  # a queue of 2 MiB fills quickly
         for compression in "gzip", "zstd":
             with self.subTest(compression):
                 result = self.send_to(self.collector(1 if LONG else 20), repeat, file, memory=memory, fail="no-patience",

@@ -142,7 +142,7 @@ class Slow(doctor_case.Case):
         self.says("slow.queues", "ok")
         self.says("slow.queues", "warning", "max_queue_size is 2048 for", "raise", env={"OTEL_BSP_MAX_QUEUE_SIZE": "2048", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "1024"})
         self.says("slow.queues", "warning", "max_export_batch_size is 64", "raise", env={"OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "64"})
-        self.says("slow.queues", "warning", "memory_bytes_max leaves", "raise memory_bytes_max", arguments=["--set", "memory_bytes_max=62000000"])
+        self.says("slow.queues", "warning", "memory_bytes_max leaves", "raise memory_bytes_max", arguments=["--set", "memory_bytes_max=60000000"])
 
     def test_collector(self):
         quick, slow = self.serve(), self.serve(delay=0.6)

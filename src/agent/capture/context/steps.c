@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define NAME_BYTES      256          /* size of an NVTX range's name; a range with a longer one is no step */
-#define EVENT_BYTES_MAX (512 * 1024) /* of all events that wait for the pipeline thread */
+#define EVENT_BYTES_MAX (256 * 1024) /* of all events that wait for the pipeline thread */
 #define KEPT            1024 /* boundaries between two rounds of the pipeline thread, which are at most 0.1 s apart */
 
 /* A slot's sequence is 2 x index + 1 while it is written and 2 x index + 2 afterwards. A thread that was

@@ -6,8 +6,8 @@
 #include "base/status.h"
 #include "model/iteration.h"
 
-#define ENGINE_REQUESTS_MAX        4096 /* in progress */
-#define ENGINE_REQUESTS_TRACED_MAX 512
+#define ENGINE_REQUESTS_MAX        2048 /* in progress */
+#define ENGINE_REQUESTS_TRACED_MAX 448
 
 #define REQUEST_LINKS_MAX     64
 #define REQUEST_LINKS_PREFILL 16

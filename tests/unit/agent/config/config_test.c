@@ -380,7 +380,7 @@ static void test_wrong_keys_and_values_are_errors_in_words(void **state)
         {"capture: {calls: {allow: launch}}", "calls.allow: expected a list of names or patterns"},
         {"capture: {calls: {allow: [1]}}", "calls.allow[0]: expected a name or a pattern, not an integer"},
         {"capture: {calls: {alow: []}}", "calls.alow: unknown key; did you mean allow?"},
-        {"memory_bytes_max: 16777216", "raise it to 57933824, or lower one of them"},
+        {"memory_bytes_max: 16777216", "raise it to 55836672, or lower one of them"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_error(load_own(cases[i].yaml), cases[i].says);

@@ -25,11 +25,11 @@ static struct request *add(uint64_t number)
 
 static void test_requests_are_found_until_they_are_removed(void **state)
 {
-    for (uint64_t number = 1; number <= 3000; number++)
+    for (uint64_t number = 1; number <= 2000; number++)
         assert_non_null(add(number));
-    for (uint64_t number = 1; number <= 3000; number += 2)
+    for (uint64_t number = 1; number <= 2000; number += 2)
         engine_requests_remove(requests, engine_requests_find(requests, number));
-    for (uint64_t number = 1; number <= 3000; number++)
+    for (uint64_t number = 1; number <= 2000; number++)
         assert_int_equal(engine_requests_find(requests, number) != NULL, number % 2 == 0);
     assert_null(engine_requests_find(requests, 0));
 }

@@ -14,6 +14,7 @@ static struct step_rules rules;
 static void begin_engine(uint64_t threshold)
 {
     rules = (struct step_rules){.own = 9, .rank = -1, .world_size = -1, .iteration_threshold = threshold};
+    settings.memory_bytes_max = 64 << 20;
     struct correlate_options options = usual_options();
     options.steps = &rules;
     begin_as(&options);
@@ -364,6 +365,17 @@ static void test_many_iterations_in_one_round(void **state)
     assert_int_equal(attr_int(request_span(1), "engine.request.gpu_time"), 2000);
 }
 
+static void test_without_memory_there_are_no_spans(void **state)
+{
+    begin_engine(0);
+    settings.memory_bytes_max = SETTINGS_FIXED_BYTES;
+    serve();
+    correlate_finish(correlate);
+    assert_int_equal(counter_get(COUNTER_iterations), 2);
+    for (uint32_t i = 0; i < span_count; i++)
+        assert_null(attr(&spans[i], "engine.name"));
+}
+
 static void test_an_iteration_without_calls_has_its_spans(void **state)
 {
     begin_engine(0);
@@ -394,6 +406,7 @@ int main(void)
         TEST(test_iterations_do_not_cut_the_session_or_a_step),
         TEST(test_many_iterations_in_one_round),
         TEST(test_an_iteration_without_calls_has_its_spans),
+        TEST(test_without_memory_there_are_no_spans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
