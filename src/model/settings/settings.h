@@ -251,8 +251,9 @@ void output_settings_deinit(struct output_settings *output);
 #define SETTINGS_GRAPH_NODES_BYTES (2 * 1024 * 1024) /* with graph nodes: the calls that captured them */
 #define SETTINGS_SPOOL_BYTES       (3 * 1024 * 1024) /* with a spool, for each OTLP output: a body read from it */
 #define SETTINGS_QUEUE_BYTES_MIN   (1024 * 1024)
-#define SETTINGS_ENGINE_BYTES      (1536 * 1024) /* requests and iterations of serving engines, if there is room \
-                                                  */
+#define SETTINGS_ENGINE_BYTES                                                                                \
+    (1536 * 1024) /* requests and iterations of serving engines, if there is room                            \
+                   */
 #define SETTINGS_METRICS_BYTES                                                                               \
     (2 * 1024 * 1024) /* with metrics: their histograms, and the stack of the thread that queries NVML */
 #define SETTINGS_SUMMARIES_BYTES (1024 * 1024)      /* with detail summary: open requests */

@@ -148,7 +148,8 @@ class Host(Case):
         """A child that waited would do so until it is ended: no machine is so slow. The parent would wait, too, and skips
         its exit handlers."""
         self.host("fork-after", "no-exit", play="threads", lines=None, env={**FORKS, **PATIENT},
-                  settings={"endpoint": f"http://127.0.0.1:{self.closed_port()}", "exit_deadline_ms": FOREVER_MS})
+                  settings={"endpoint": f"http://127.0.0.1:{self.closed_port()}", "exit_deadline_ms": FOREVER_MS,
+                            "memory_bytes_max": 100_000_000})  # the replay waits while half of the queue is full
 
     @unittest.skipIf(agent_case.SANITIZERS, "a sanitizer has an allocator of its own")
     def test_in_a_callback_it_does_little(self):

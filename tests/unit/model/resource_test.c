@@ -145,8 +145,10 @@ static void test_queue_gets_what_the_buffers_leave(void **state)
     settings.correlation.pending_max = 1024 * 1024 / SETTINGS_PENDING_BYTES + 1;
     uint64_t buffers = settings_buffer_bytes(&settings) - SETTINGS_FIXED_BYTES;
     assert_in_range(buffers, 7 * 1024 * 1024, 7 * 1024 * 1024 + SETTINGS_PENDING_BYTES);
-    assert_int_equal(settings_queue_bytes(&settings), 10 * 1024 * 1024 - buffers);
+    assert_true(settings_have_room_for_engines(&settings));
+    assert_int_equal(settings_queue_bytes(&settings), 10 * 1024 * 1024 - buffers - SETTINGS_ENGINE_BYTES);
     settings.detail = DETAIL_GRAPH_NODES; /* the calls that captured nodes are kept */
+    assert_false(settings_have_room_for_engines(&settings));
     assert_int_equal(settings_queue_bytes(&settings),
                      10 * 1024 * 1024 - buffers - SETTINGS_GRAPH_NODES_BYTES);
     settings.detail = DETAIL_SUMMARY;
