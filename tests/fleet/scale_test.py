@@ -56,7 +56,7 @@ def run_measured(work, *command):
 def plain(row):
     """Ratios are compared to eight digits. Columns that are only in one of the two are not compared."""
     return {name: f"{value:.8g}" if isinstance(value, float) or name.endswith(("share", "concurrency", "per_s")) else value
-            for name, value in row.items() if name != "quantiles"}
+            for name, value in row.items() if name not in ("quantiles", "hw_id")}
 
 
 def in_order(rows):

@@ -61,9 +61,17 @@ static void look_at_code(const struct code_record *code)
     const struct code_stack *stack = code_stacks_note(stacks, code);
     struct code_stack_frame next;
     for (uint32_t from = 0; stack && code_stack_next(stack, &from, &next);)
-        sink += next.file_bytes + next.function_bytes + next.line;
+        sink += next.file.bytes + next.function.bytes + next.line;
     if (stack)
         sink += strlen(stack->text) + strlen(stack->function) + (stack->file ? strlen(stack->file) : 0);
+}
+
+static void look_at_engine(const struct engine_event *event)
+{
+    if (event->type == ENGINE_ITERATION && event->iteration.part_count)
+        sink += event->parts[event->iteration.part_count - 1].drafts + strlen(event->iteration.engine);
+    if (event->type == ENGINE_REQUEST)
+        sink += strlen(event->request.id) + strlen(event->request.trace_state);
 }
 
 /* Like every consumer: uses each field of the record. */
@@ -78,6 +86,8 @@ static void look_at(const struct recording_event *event)
         sink += strlen(event->text);
     if (event->step)
         sink += event->step->nonce + event->step->kind + event->step->source;
+    if (event->step && event->step->event)
+        look_at_engine(event->step->event);
     if (event->code)
         look_at_code(event->code);
     for (unsigned f = 0; event->activity && f < ACTIVITY_FIELDS_MAX; f++) {
