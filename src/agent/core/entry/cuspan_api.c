@@ -321,9 +321,9 @@ static int iteration(const cuspan_iteration_info *given)
 
 static int iteration_end(void)
 {
-    struct host_call call = host_call_begin_short();
+    struct host_call call = host_call_begin();
     steps_end_iteration();
-    host_call_end_short(call);
+    host_call_end(call);
     return 0;
 }
 
