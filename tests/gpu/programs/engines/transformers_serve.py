@@ -14,6 +14,7 @@ import time
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 import torch  # noqa: E402
+from serve_shapes import SHAPES  # noqa: E402
 from transformers import ContinuousBatchingConfig, GenerationConfig, LlamaConfig, LlamaForCausalLM  # noqa: E402
 from transformers.generation.continuous_batching import scheduler  # noqa: E402
 
@@ -21,12 +22,6 @@ try:
     import cuspan
 except ImportError:
     cuspan = None  # to measure without it
-
-SHAPES = {
-    "tiny": {"hidden_size": 256, "intermediate_size": 512, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2},
-    "1b": {"hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16, "num_attention_heads": 32, "num_key_value_heads": 8},
-    "8b": {"hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8},
-}
 
 
 def attached(at):

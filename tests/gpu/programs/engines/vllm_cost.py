@@ -1,0 +1,98 @@
+"""What following an engine costs it: one vLLM, and in it blocks of the same 256 requests in flight, in turn followed in different
+ways, so that each block has its neighbors to compare with.
+
+    vllm_cost.py SIZE ROUNDS OUT.json MODE... [ENGINE-ARGUMENT=JSON...]
+
+A MODE is `asleep` (no request is sampled and no iteration recorded), `some` (the requests are sampled, and iterations recorded as
+engine.ratio says), `all` (each iteration is recorded), or `none` (for a process without an agent). SIZE: a shape of serve_shapes.py.
+OUT.json gets, for each block, its mode, iterations, tokens and seconds."""
+
+import asyncio
+import json
+import os
+import random
+import sys
+import time
+
+import vllm_serve
+
+REQUESTS, PROMPT, GENERATED = 256, 100, 96
+
+
+class Scheduler(vllm_serve.Scheduler):
+    """Follows as the requests' IDs say."""
+
+    mode = ""
+
+    def __init__(self, *args, **keywords):
+        super().__init__(*args, **keywords)
+        if vllm_serve.cuspan is not None:
+            choose_in_stamps(self)
+
+    def schedule(self, *args, **keywords):
+        output = super().schedule(*args, **keywords)
+        for new in output.scheduled_new_reqs[:1]:
+            self.mode = new.req_id.partition("-")[0]
+        return output
+
+    def line_of(self, output):
+        return self.mode  # short, because it is written in each iteration
+
+
+def choose_in_stamps(scheduler):
+    from cuspan import _iterations
+
+    original = _iterations.Schedule.stamp
+
+    def stamp(self, *args, **keywords):
+        seed, number, kind, recorded, *rest = original(self, *args, **keywords)
+        kind = _iterations.NO_ITERATION if scheduler.mode == "asleep" else kind
+        return seed, number, kind, int(recorded or scheduler.mode == "all"), *rest
+
+    _iterations.Schedule.stamp = stamp
+
+
+async def block(engine, mode, at):
+    rng = random.Random(7)
+
+    async def one(request):
+        count = rng.randint(1, 2 * PROMPT)
+        tokens = [rng.randrange(3, 32000) for _ in range(count)]
+        with vllm_serve.attached(at * REQUESTS + request, is_sampled=mode != "asleep"):
+            async for output in engine.generate({"prompt_token_ids": tokens}, vllm_serve.sampling(GENERATED), request_id=f"{mode}-{at}-{request}"):
+                last = output
+        return len(last.outputs[0].token_ids)
+
+    begun = time.monotonic()
+    tokens = await asyncio.gather(*(one(request) for request in range(REQUESTS)))
+    return {"mode": mode, "tokens": sum(tokens), "seconds": time.monotonic() - begun}
+
+
+async def measure(size, rounds, modes, given):
+    begun, blocks = time.monotonic(), []
+    engine, batches = vllm_serve.make_engine(size, {"scheduler_cls": "vllm_cost.Scheduler", "enable_prefix_caching": False, **given})
+    ready = time.monotonic() - begun
+    for mode in modes:  # warms up
+        await block(engine, mode, len(blocks))
+    for turn in range(rounds):
+        for mode in modes[turn % len(modes):] + modes[:turn % len(modes)]:
+            before = sum(1 for _ in batches.open())
+            blocks.append({"round": turn, **await block(engine, mode, len(modes) + len(blocks))})
+            await asyncio.sleep(0.1)
+            blocks[-1]["iterations"] = sum(1 for _ in batches.open()) - before
+    engine.shutdown()
+    return ready, blocks
+
+
+def main():
+    size, rounds, target, *rest = sys.argv[1:]
+    given = {name: json.loads(value) for name, value in (one.split("=", 1) for one in rest if "=" in one)}
+    modes = [one for one in rest if "=" not in one]
+    ready, blocks = asyncio.run(measure(size, int(rounds), modes, given))
+    with open(target, "w", encoding="utf-8") as file:
+        json.dump({"size": size, "ready": ready, "blocks": blocks, "is_followed": "CUDA_INJECTION64_PATH" in os.environ}, file)
+    print(f"{size}: ready in {ready:.1f} s, {len(blocks)} blocks, {sum(one['iterations'] for one in blocks)} iterations")
+
+
+if __name__ == "__main__":
+    main()
