@@ -1,6 +1,7 @@
 #!/bin/bash
 # End to end: sends every recording through the real agent to a real Jaeger, directly and through a Collector, reads it
-# back and compares it with the recording.   tests/e2e/run.sh [BUILD-DIR] [RECORDING...]
+# back and compares it with the recording. Then the links of serving engines, and metrics in Prometheus.
+#   tests/e2e/run.sh [BUILD-DIR] [RECORDING...]
 set -eu
 # shellcheck source=../../tools/lib.sh
 . "$(dirname "$0")/../../tools/lib.sh"
@@ -18,6 +19,7 @@ export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$ROOT/tests/support
 PROMETHEUS=$(command -v prometheus) || fail "the end-to-end test of metrics needs Prometheus: apt-get install prometheus"
 # Keep the logs if something failed.
 if "$PYTHON" "$ROOT/tests/e2e/e2e.py" "$JAEGER" "$BUILD" "$OUT" "${RECORDINGS[@]}" &&
+    "$PYTHON" "$ROOT/tests/e2e/engines_test.py" "$JAEGER" "$BUILD" "$OUT" &&
     "$PYTHON" "$ROOT/tests/e2e/metrics_test.py" "$JAEGER" "$PROMETHEUS" "$BUILD" "$OUT"; then
     rm -rf "$OUT"
 else

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -140,9 +141,9 @@ class Jaeger:
     def close(self):
         self.process.close()
 
-    def _read(self, trace_id):
-        try:  # Jaeger 2.13 knows the first spelling, later versions the second.
-            answer = get(f"{self.api}/traces/{trace_id}?raw_traces=true&rawTraces=true")
+    def _read(self, what):
+        try:
+            answer = get(f"{self.api}/traces{what}")
         except urllib.error.HTTPError as error:
             if error.code == 404:
                 return []
@@ -153,8 +154,19 @@ class Jaeger:
         """The spans of the traces as they were sent, once there are as many as expected or the time has passed. A
         Collector forwards them a little later."""
         deadline = time.monotonic() + seconds
+        while True:  # Jaeger 2.13 knows the first spelling, later versions the second.
+            spans = [span for trace_id in trace_ids for span in self._read(f"/{trace_id}?raw_traces=true&rawTraces=true")]
+            if len(spans) >= expected or time.monotonic() > deadline:
+                return spans
+            time.sleep(0.2)
+
+    def of_service(self, service, expected, seconds=20):
+        """The same of all traces of one service."""
+        question = {"query.service_name": service, "query.start_time_min": "2020-01-01T00:00:00Z", "query.start_time_max": "2100-01-01T00:00:00Z",
+                    "query.search_depth": 10000, "query.num_traces": 10000, "query.raw_traces": "true"}
+        deadline = time.monotonic() + seconds
         while True:
-            spans = [span for trace_id in trace_ids for span in self._read(trace_id)]
+            spans = self._read(f"?{urllib.parse.urlencode(question)}")
             if len(spans) >= expected or time.monotonic() > deadline:
                 return spans
             time.sleep(0.2)
