@@ -142,6 +142,10 @@ class Recorded(Links, unittest.TestCase):
     def test_it_is_an_engine(self):
         self.assertEqual((len(self.requests), len(self.iterations)), (12, 15))
 
+    def test_requests_arrive_in_moved_times(self):
+        for span in self.requests.values():
+            self.assertLess(span.attributes["engine.request.queue_time"], 20e6)
+
 
 class Made(Links, unittest.TestCase):
     SERVICE = "made"

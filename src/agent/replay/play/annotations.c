@@ -2,6 +2,7 @@
 
 #include "cuspan/cuspan.h"
 #include "agent/abi/nvtx_abi.h"
+#include "agent/replay/state/replay_state.h"
 #include "model/iteration.h"
 #include "model/renamed.h"
 #include "model/span.h"
@@ -200,7 +201,7 @@ static uint64_t play_request(const cuspan_api *agent, const struct engine_reques
     cuspan_context context = {.flags = request->flags, .tracestate = request->trace_state};
     cuspan_request_info info = {.context = &context,
                                 .id = request->id,
-                                .arrived_unix_ns = (int64_t)request->arrived_ns,
+                                .arrived_unix_ns = (int64_t)replay_time(request->arrived_ns),
                                 .prompt_tokens = request->prompt_tokens,
                                 .cached_tokens = request->cached_tokens};
     memcpy(context.trace_id, request->context, 16);
