@@ -14,10 +14,11 @@ PHASES = "prefill", "decode"
 class Engine(Program):
     """Iterations come one after another; between them, the test advances the clock `now`."""
 
-    def __init__(self, engine="vllm", name="server", seed=1, pid=4711, has_parts=True):
+    def __init__(self, engine="vllm", name="server", seed=1, pid=4711, has_parts=True, first=None, rank=0):
+        """`first`: rank 0 of the engine, if this is another one. Only rank 0 has the spans of the iterations themselves."""
         super().__init__(name, seed, pid)
-        self.engine, self.has_parts = engine, has_parts
-        self.number = 0
+        self.engine, self.has_parts, self.first, self.rank = engine, has_parts, first, rank
+        self.number, self.roots = 0, {}
 
     def set(self, span, trace, end=None, **attrs):
         span["traceId"] = trace
@@ -26,17 +27,20 @@ class Engine(Program):
             span["endTimeUnixNano"] = str(START_NS + end)
 
     def trace_of(self, number):
-        return f"{self.pid:016x}{number:016x}"
+        return f"{(self.first or self).pid:016x}{number:016x}"
 
     @contextmanager
-    def iteration(self, parts, kind="forward", rank_attrs=None, has_rank=True):
-        """`parts`: (request's ID, phase, tokens). The body is what the engine does in the iteration."""
+    def iteration(self, parts, kind="forward", rank_attrs=None, has_rank=True, is_summary=False):
+        """`parts`: (request's ID, phase, tokens). The body is what the engine does in the iteration. A summary has no spans
+        of this work."""
         self.number += 1
         start, first = self.now, len(self.spans)
-        named = {"engine.name": self.engine, "engine.iteration.number": self.number, "engine.iteration.kind": kind}
+        named = {"engine.name": self.engine, "engine.iteration.number": self.number, "engine.iteration.kind": kind,
+                 **({"engine.iteration.summary": True} if is_summary else {})}
         root_id = self.add("process", f"iteration {self.number}", start, start, None, named)
         root = self.spans[-1][1]
-        rank_id = self.add("process", "rank 0", start, start, root_id, named)
+        self.roots[self.number] = root_id
+        rank_id = self.add("process", f"rank {self.rank}", start, start, self.first.roots[self.number] if self.first else root_id, named)
         rank = self.spans[-1][1]
         self.parents.append(rank_id)
         yield
@@ -53,8 +57,8 @@ class Engine(Program):
         self.set(rank, self.trace_of(self.number), self.now, **{
             "cuda.session.number": self.number, "cuda.session.end_reason": "step", "cuda.total.calls": len(inside) - len(work),
             "cuda.total.gpu_time": busy, "cuda.total.kernels": len(work), "cuda.device.id": 0 if work else None, **(rank_attrs or {})})
-        if not has_rank:
-            self.spans = [item for item in self.spans if item[1] is not rank]
+        left_out = [rank] * (not has_rank) + [root] * bool(self.first) + inside * is_summary
+        self.spans = [item for item in self.spans if not any(item[1] is span for span in left_out)]
 
     def step(self, parts, gpu_ns, **more):
         """An iteration that launches a kernel and waits for it."""
@@ -98,7 +102,7 @@ def serve(engine, iterations, seed):
                                state["queue"] if chance.random() < 0.8 else None, state["first"] - state["start"],
                                (engine.now - state["first"]) // (state["tokens"] - 1) if state["tokens"] > 1 else None,
                                iterations=state["tokens"], iterations_measured=state["tokens"] // 2, generated_tokens=state["tokens"],
-                               gpu_share_prefill=chance.randrange(MS), gpu_share_decode=chance.randrange(MS))
+                               gpu_share_prefill=chance.randrange(MS), gpu_share_decode=chance.randrange(MS), gpu_time=9 * MS)
         engine.now += chance.randrange(50 * US)
         engine.number += chance.random() < 0.2  # an iteration that is not recorded
     return engine

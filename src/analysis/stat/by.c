@@ -118,11 +118,13 @@ static uint32_t by_range(const struct stat *stat, const struct trace_span *span)
     return at && at->class == CLASS_OTHER ? at->name : GROUP_NONE;
 }
 
-/* Returns the index of the span's trace; GROUP_NONE: it belongs to a session. */
+/* Returns the index of the span's trace; GROUP_NONE: it belongs to a session, or to an iteration of a serving
+ * engine, which works for many requests. */
 static uint32_t by_request(const struct stat *stat, const struct trace_span *span)
 {
     for (const struct trace_span *at = span; at; at = parent_of(stat->trace, at)) {
-        if (at->class == CLASS_SESSION)
+        if (at->class == CLASS_SESSION || (at->class == CLASS_OTHER && at->parent == TRACE_NONE &&
+                                           stat_has(stat, at, KEY_ITERATION_NUMBER)))
             return GROUP_NONE;
     }
     return span->trace;

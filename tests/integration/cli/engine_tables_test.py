@@ -44,8 +44,8 @@ class Expected:
 
     def __init__(self, file):
         self.spans = [span for line in file.read_text().splitlines() for span in spans_of(json.loads(line))]
-        roots = [span for span in self.spans if ITERATION + "requests" in span.attributes]
-        self.roots = sorted(roots, key=lambda span: span.start_ns)
+        roots = sorted((span for span in self.spans if ITERATION + "requests" in span.attributes), key=lambda span: span.start_ns)
+        self.all_roots, self.roots = roots, [root for root in roots if ITERATION + "summary" not in root.attributes]
         ids = {root.span_id: root for root in roots}
         self.ranks = {span.parent_id: span for span in self.spans if span.parent_id in ids and span.name.startswith("rank ")
                       and span.resource["process.pid"] == ids[span.parent_id].resource["process.pid"]}
@@ -80,9 +80,23 @@ class Expected:
         return rows
 
     def slow_iterations(self):
-        ordered = sorted(self.roots, key=lambda root: root.start_ns - root.end_ns)[:SLOWEST]
-        return [(root.attributes[ITERATION + "number"], root.end_ns - root.start_ns, root.attributes[ITERATION + "requests"], root.trace_id)
-                for root in ordered]
+        ordered = sorted(self.all_roots, key=lambda root: root.start_ns - root.end_ns)[:SLOWEST]
+        return [(root.attributes[ITERATION + "number"], root.end_ns - root.start_ns, root.attributes[ITERATION + "requests"],
+                 self.launches(root), root.trace_id) for root in ordered]
+
+    def launches(self, root):
+        totals = self.ranks[root.span_id].attributes if root.span_id in self.ranks else {"cuda.total.incomplete": True}
+        if "cuda.total.incomplete" in totals or not totals["cuda.total.kernels"]:
+            return None
+        return "graph" if "cuda.total.graphs" in totals else "eager"
+
+    @staticmethod
+    def cost(members):
+        """Their GPU time, and its share of that of their iterations."""
+        def sum_of(word):
+            return sum(span.attributes.get(REQUEST + word, 0) for span in members)
+        cost = sum_of("gpu_share.prefill") + sum_of("gpu_share.decode")
+        return cost, cost / sum_of("gpu_time")
 
     @staticmethod
     def duration(span):
@@ -109,12 +123,14 @@ class Expected:
             if sum(values("iterations")):
                 rows[key]["measured_share"] = sum(values("iterations_measured")) / sum(values("iterations"))
             if sum(values("iterations_measured")):
-                rows[key].update(gpu_prefill_ns=sum(values("gpu_share.prefill")), gpu_decode_ns=sum(values("gpu_share.decode")))
+                rows[key].update(gpu_prefill_ns=sum(values("gpu_share.prefill")), gpu_decode_ns=sum(values("gpu_share.decode")),
+                                 gpu_share=self.cost(members)[1])
         return rows
 
     def slow_engine_requests(self):
         ended = [span for span in self.requests if span.attributes[REQUEST + "end"] != "unfinished" and span.attributes[REQUEST + "iterations"]]
-        return [(span.attributes["gen_ai.request.id"], self.duration(span), span.attributes[REQUEST + "end"], span.trace_id)
+        return [(span.attributes["gen_ai.request.id"], self.duration(span), span.attributes[REQUEST + "end"], span.trace_id,
+                 *(self.cost([span]) if span.attributes[REQUEST + "iterations_measured"] else (None, None)))
                 for span in sorted(ended, key=lambda span: -self.duration(span))[:SLOWEST]]
 
 
@@ -134,10 +150,12 @@ def compare(test, file):
             test.assertEqual(rows[key].keys(), want.keys(), (table, key))
             for word, value in want.items():
                 test.assertAlmostEqual(rows[key][word], value, delta=1e-6 if isinstance(value, float) else 0, msg=(table, key, word))
-    test.assertEqual([(row["iteration"], row["duration_ns"], row["requests"], row["trace_id"]) for row in tables["slow_iterations"]],
+    test.assertEqual([(row["iteration"], row["duration_ns"], row["requests"], row.get("launches"), row["trace_id"])
+                      for row in tables["slow_iterations"]],
                      expected.slow_iterations())
-    test.assertEqual([(row["request"], row["duration_ns"], row["end"], row["trace_id"]) for row in tables["slow_engine_requests"]],
-                     expected.slow_engine_requests())
+    for row, want in zip(tables["slow_engine_requests"], expected.slow_engine_requests(), strict=True):
+        test.assertEqual((row["request"], row["duration_ns"], row["end"], row["trace_id"], row.get("gpu_ns")), want[:5])
+        test.assertAlmostEqual(row.get("gpu_share", -1), -1 if want[5] is None else want[5], delta=1e-6)
     return tables
 
 
@@ -171,6 +189,25 @@ class Tables(unittest.TestCase):
                         other.write(self.folder / "1.jsonl").read_text().replace(f"{2:016x}", f"{1:016x}"))
         row, = json.loads(output_of("stat", "--json", "--table", "iterations", file))["iterations"]
         self.assertEqual((row["count"], row["kernels"], row["gaps"]), (3, 3, 2))
+
+    def test_summaries_are_slow_iterations_only(self):
+        engine = Engine()
+        for number in range(4):
+            engine.step([("a", "decode", 1)], (number + 1) * MS, is_summary=number % 2 == 1)
+        engine.request("a", 0, engine.now, gpu_time=9 * MS)
+        file = engine.write(self.folder / "summaries.jsonl")
+        tables = compare(self, file)
+        row, = tables["iterations"]
+        self.assertEqual((row["count"], row["kernels"], row["gaps"], len(tables["slow_iterations"])), (2, 2, 0, 4))
+        self.assertGreater(row["gpu_share"], 0.9)
+
+    def test_an_iteration_and_its_rank_are_one_group(self):
+        engine = serve(Engine(), 60, 1)
+        file = engine.write(self.folder / "groups.jsonl")
+        whole, groups = (json.loads(output_of("stat", "--json", "--top", 0, "--table", "iterations", *more, file))
+                         for more in ((), ("--by", "request")))
+        self.assertEqual({row.pop("group") for row in groups["iterations"]}, {"(no request)"})
+        self.assertEqual(groups["iterations"], whole["iterations"])
 
     def test_a_table_for_people(self):
         """Byte for byte. CUSPAN_WRITE=1 writes it."""

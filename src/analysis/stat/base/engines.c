@@ -29,6 +29,7 @@ static void take_root(struct engine_iteration *iteration, const struct stat *sta
                       const struct trace_span *span, bool has_parts)
 {
     iteration->has_span = true;
+    iteration->is_summary = stat_has(stat, span, KEY_ITERATION_SUMMARY);
     iteration->engine = engine_name_of(stat, span);
     iteration->name = span->name;
     iteration->end_ns = span->end_ns;
@@ -46,7 +47,9 @@ static void take_root(struct engine_iteration *iteration, const struct stat *sta
 static void take_rank(struct engine_iteration *iteration, const struct stat *stat,
                       const struct trace_span *span)
 {
-    iteration->has_totals = !stat_has(stat, span, KEY_TOTAL_INCOMPLETE);
+    bool is_unknown =
+        stat_has(stat, span, KEY_ITERATION_SUMMARY) && !stat_has(stat, span, KEY_TOTAL_GPU_TIME);
+    iteration->has_totals = !is_unknown && !stat_has(stat, span, KEY_TOTAL_INCOMPLETE);
     iteration->is_partial = stat_has(stat, span, KEY_STEP_LEFT_OUT);
     iteration->gpu_ns = stat_attr_int(stat, span, KEY_TOTAL_GPU_TIME, 0);
     iteration->calls = stat_attr_int(stat, span, KEY_TOTAL_CALLS, 0);

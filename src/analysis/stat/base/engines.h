@@ -29,6 +29,7 @@ struct engine_iteration {
     uint64_t requests, prefill_tokens, decode_tokens;
     bool has_span;   /* the iteration's own span was there; without it, only its process, trace and totals
                         are known */
+    bool is_summary; /* sent afterwards because it was slow: its work has no spans, and it is no sample */
     bool has_totals; /* the first rank's span was there, and knows all GPU work */
     bool is_partial; /* some of the rank's work has no spans */
     uint64_t gpu_ns, calls, kernels, graphs;

@@ -89,6 +89,7 @@
     X(KEY_ENGINE_NAME, SEMCONV_ENGINE_NAME)                                                                  \
     X(KEY_ITERATION_NUMBER, SEMCONV_ENGINE_ITERATION_NUMBER)                                                 \
     X(KEY_ITERATION_KIND, SEMCONV_ENGINE_ITERATION_KIND)                                                     \
+    X(KEY_ITERATION_SUMMARY, "engine.iteration.summary")                                                     \
     X(KEY_ITERATION_REQUESTS, SEMCONV_ENGINE_ITERATION_REQUESTS)                                             \
     X(KEY_ITERATION_PREFILL_TOKENS, SEMCONV_ENGINE_ITERATION_PREFILL_TOKENS)                                 \
     X(KEY_ITERATION_DECODE_TOKENS, SEMCONV_ENGINE_ITERATION_DECODE_TOKENS)                                   \
@@ -105,6 +106,7 @@
     X(KEY_REQUEST_QUEUE, SEMCONV_ENGINE_REQUEST_QUEUE_TIME)                                                  \
     X(KEY_REQUEST_PREFILL, SEMCONV_ENGINE_REQUEST_PREFILL_TIME)                                              \
     X(KEY_REQUEST_PER_TOKEN, SEMCONV_ENGINE_REQUEST_TIME_PER_OUTPUT_TOKEN)                                   \
+    X(KEY_REQUEST_GPU_TIME, SEMCONV_ENGINE_REQUEST_GPU_TIME)                                                 \
     X(KEY_REQUEST_SHARE_PREFILL, SEMCONV_ENGINE_REQUEST_GPU_SHARE_PREFILL)                                   \
     X(KEY_REQUEST_SHARE_DECODE, SEMCONV_ENGINE_REQUEST_GPU_SHARE_DECODE)                                     \
     X(KEY_DEVICE_ID, SEMCONV_CUDA_DEVICE_ID)                                                                 \

@@ -28,6 +28,7 @@
     X(REQ_PREEMPTIONS, "preemptions", "preemptions", STAT_COUNT)                                             \
     X(REQ_PREFILL_NS, "gpu_prefill_ns", "GPU prefill", STAT_NS)                                              \
     X(REQ_DECODE_NS, "gpu_decode_ns", "GPU decode", STAT_NS)                                                 \
+    X(REQ_GPU_SHARE, "gpu_share", "GPU share", STAT_SHARE)                                                   \
     X(REQ_MEASURED_SHARE, "measured_share", "measured", STAT_SHARE)
 STAT_COLUMNS_OF(request_columns, REQUEST_COLUMNS);
 
@@ -44,6 +45,8 @@ STAT_COLUMNS_OF(request_columns, REQUEST_COLUMNS);
     X(SLOW_GENERATED_TOKENS, "generated_tokens", "generated", STAT_COUNT)                                    \
     X(SLOW_PREEMPTIONS, "preemptions", "preemptions", STAT_COUNT)                                            \
     X(SLOW_ITERATIONS, "iterations", "iterations", STAT_COUNT)                                               \
+    X(SLOW_GPU_NS, "gpu_ns", "GPU time", STAT_NS)                                                            \
+    X(SLOW_GPU_SHARE, "gpu_share", "GPU share", STAT_SHARE)                                                  \
     X(SLOW_TRACE, "trace_id", "trace", STAT_TEXT)
 STAT_COLUMNS_OF(slow_columns, SLOW_COLUMNS);
 
@@ -55,7 +58,9 @@ static const char *const end_words[ENDS] = {"finished", "aborted", "failed", "un
 struct request {
     uint64_t duration_ns; /* first: engine_slowest() reads it */
     uint64_t queue_ns, first_token_ns, per_token_ns;
-    uint64_t prompt_tokens, generated_tokens, preemptions, iterations;
+    uint64_t prompt_tokens, generated_tokens, preemptions, iterations, measured;
+    uint64_t prefill_ns, decode_ns; /* its shares of gpu_ns */
+    uint64_t gpu_ns;                /* of its measured iterations, for all requests */
     enum request_end_kind end;
     uint32_t engine, trace;
     const char *id; /* kept; NULL: unknown */
@@ -65,7 +70,7 @@ struct engine {
     uint64_t count, ends[ENDS];
     uint64_t prompt_tokens, cached_tokens, generated_tokens, preemptions;
     uint64_t iterations, measured;
-    uint64_t prefill_ns, decode_ns;
+    uint64_t prefill_ns, decode_ns, gpu_ns;
 };
 
 struct requests {
@@ -89,6 +94,10 @@ static struct request read_request(const struct stat *stat, const struct trace_s
         .generated_tokens = stat_attr_int(stat, span, KEY_REQUEST_GENERATED_TOKENS, 0),
         .preemptions = stat_attr_int(stat, span, KEY_REQUEST_PREEMPTIONS, 0),
         .iterations = stat_attr_int(stat, span, KEY_REQUEST_ITERATIONS, 0),
+        .measured = stat_attr_int(stat, span, KEY_REQUEST_MEASURED, 0),
+        .prefill_ns = stat_attr_int(stat, span, KEY_REQUEST_SHARE_PREFILL, 0),
+        .decode_ns = stat_attr_int(stat, span, KEY_REQUEST_SHARE_DECODE, 0),
+        .gpu_ns = stat_attr_int(stat, span, KEY_REQUEST_GPU_TIME, 0),
         .end = END_FINISHED,
         .trace = span->trace,
     };
@@ -124,9 +133,10 @@ static void take(void *state, const struct stat *stat, const struct trace_span *
     engine->generated_tokens += request.generated_tokens;
     engine->preemptions += request.preemptions;
     engine->iterations += request.iterations;
-    engine->measured += stat_attr_int(stat, span, KEY_REQUEST_MEASURED, 0);
-    engine->prefill_ns += stat_attr_int(stat, span, KEY_REQUEST_SHARE_PREFILL, 0);
-    engine->decode_ns += stat_attr_int(stat, span, KEY_REQUEST_SHARE_DECODE, 0);
+    engine->measured += request.measured;
+    engine->prefill_ns += request.prefill_ns;
+    engine->decode_ns += request.decode_ns;
+    engine->gpu_ns += request.gpu_ns;
     add_sample(&all->queue, request.engine, request.queue_ns);
     add_sample(&all->first_token, request.engine, request.first_token_ns);
     add_sample(&all->per_token, request.engine, request.per_token_ns);
@@ -174,6 +184,7 @@ static void add_row(struct stat_table *table, const struct requests *all, const 
         return;
     row[REQ_PREFILL_NS] = stat_int(engine->prefill_ns);
     row[REQ_DECODE_NS] = stat_int(engine->decode_ns);
+    row[REQ_GPU_SHARE] = stat_ratio((double)(engine->prefill_ns + engine->decode_ns), (double)engine->gpu_ns);
 }
 
 static void fill_time(struct stat_value *cell, uint64_t time_ns)
@@ -201,6 +212,11 @@ static void add_slowest(struct stat_report *report, const struct requests *all, 
         row[SLOW_GENERATED_TOKENS] = stat_int(from->generated_tokens);
         row[SLOW_PREEMPTIONS] = stat_int(from->preemptions);
         row[SLOW_ITERATIONS] = stat_int(from->iterations);
+        if (from->measured) {
+            row[SLOW_GPU_NS] = stat_int(from->prefill_ns + from->decode_ns);
+            row[SLOW_GPU_SHARE] =
+                stat_ratio((double)(from->prefill_ns + from->decode_ns), (double)from->gpu_ns);
+        }
         row[SLOW_TRACE] = engine_trace_id(table, stat, from->trace);
     }
 }
@@ -211,10 +227,10 @@ static void add_tables(struct requests *all, const struct stat *stat, struct sta
         report, "engine_requests", "Requests of serving engines",
         "Sampled requests only: medians, 99th percentiles and sums. First token: queue and "
         "prefill. Per token: decode time for each generated token but the first. Duration: from the engine's "
-        "receipt of the request to its end. GPU prefill and decode: the requests' estimated shares of the "
-        "GPU "
-        "time of measured iterations; measured: the share of these iterations. Requests without an engine "
-        "ended before their first iteration.",
+        "receipt of the request to its end. GPU prefill and decode: what the requests cost, their estimated "
+        "parts of the GPU time of their measured iterations. GPU share: both divided by that time, which "
+        "counts for each request; measured: the share of these iterations. Requests without an engine ended "
+        "before their first iteration.",
         request_columns);
     struct samples *const times[] = {&all->queue, &all->first_token, &all->per_token, &all->duration};
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) {

@@ -34,6 +34,7 @@ STAT_COLUMNS_OF(iteration_columns, ITERATION_COLUMNS);
     X(SLOW_WORK, "work", "work", STAT_TEXT)                                                                  \
     X(SLOW_DURATION_NS, "duration_ns", "duration", STAT_NS)                                                  \
     X(SLOW_GPU_NS, "gpu_ns", "GPU time", STAT_NS)                                                            \
+    X(SLOW_LAUNCHES, "launches", "launches", STAT_TEXT)                                                      \
     X(SLOW_REQUESTS, "requests", "requests", STAT_COUNT)                                                     \
     X(SLOW_PREFILL_TOKENS, "prefill_tokens", "prefill tokens", STAT_COUNT)                                   \
     X(SLOW_DECODE_TOKENS, "decode_tokens", "decode tokens", STAT_COUNT)                                      \
@@ -94,6 +95,11 @@ static void add_iteration(void *state, const struct stat *stat, const struct eng
     uint32_t group = number * ENGINE_WORKS + iteration->work;
     while (number >= all->count)
         *XADD(all->engines, all->count, all->capacity) = (struct engine){.has_last = false};
+    struct slow *slow = engine_slowest(all->slowest, &all->slow_count, sizeof all->slowest[0], duration_ns);
+    if (slow)
+        *slow = (struct slow){duration_ns, number, *iteration};
+    if (iteration->is_summary)
+        return;
     struct engine *engine = &all->engines[number];
     if (engine->has_last && iteration->number == engine->last_number + 1)
         samples_add(&all->gaps, engine->last_group,
@@ -105,9 +111,6 @@ static void add_iteration(void *state, const struct stat *stat, const struct eng
     engine->last_group = group;
     add_sums(&engine->works[iteration->work], iteration);
     samples_add(&all->durations, group, duration_ns);
-    struct slow *slow = engine_slowest(all->slowest, &all->slow_count, sizeof all->slowest[0], duration_ns);
-    if (slow)
-        *slow = (struct slow){duration_ns, number, *iteration};
 }
 
 static void take(void *state, const struct stat *stat, const struct trace_span *span)
@@ -147,7 +150,10 @@ static void add_row(struct stat_table *table, const struct iterations *all, cons
 static void add_slowest(struct stat_report *report, const struct iterations *all, const struct stat *stat)
 {
     struct stat_table *table =
-        STAT_ADD_TABLE(report, "slow_iterations", "Slowest recorded iterations", NULL, slow_columns);
+        STAT_ADD_TABLE(report, "slow_iterations", "Slowest iterations",
+                       "Also those that were sent afterwards as summaries, because they were slow. Launches: "
+                       "graph if a CUDA graph ran, as a whole.",
+                       slow_columns);
     for (size_t i = 0; i < all->slow_count; i++) {
         const struct engine_iteration *from = &all->slowest[i].iteration;
         struct stat_value *row = stat_table_add(table);
@@ -157,6 +163,8 @@ static void add_slowest(struct stat_report *report, const struct iterations *all
         row[SLOW_DURATION_NS] = stat_int(all->slowest[i].duration_ns);
         if (from->has_totals)
             row[SLOW_GPU_NS] = stat_int(from->gpu_ns);
+        if (from->has_totals && (from->graphs || from->kernels))
+            row[SLOW_LAUNCHES] = stat_text(from->graphs ? "graph" : "eager");
         row[SLOW_REQUESTS] = stat_int(from->requests);
         row[SLOW_PREFILL_TOKENS] = stat_int(from->prefill_tokens);
         row[SLOW_DECODE_TOKENS] = stat_int(from->decode_tokens);
@@ -169,7 +177,8 @@ static void add_tables(struct iterations *all, const struct stat *stat, struct s
     struct spread spread;
     struct stat_table *table = STAT_ADD_TABLE(
         report, "iterations", "Iterations of serving engines",
-        "Recorded iterations only. A mixed one has prompts and decodes. GPU busy, calls, kernels and graphs "
+        "Recorded iterations only, without summaries of slow ones. A mixed one has prompts and decodes. GPU "
+        "busy, calls, kernels and graphs "
         "are those of the first rank; GPU busy is the sum of its GPUs' busy time divided by the duration. "
         "The "
         "gap is the median time to the next iteration, if that is recorded, too. Graphs that are traced by "
