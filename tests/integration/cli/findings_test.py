@@ -19,6 +19,7 @@ from backend import spans_of  # noqa: E402
 from built import BUILD, output_of  # noqa: E402
 from made_engine import Engine  # noqa: E402
 from made_program import MIB, Program  # noqa: E402
+from make_trace import attributes  # noqa: E402
 
 US, MS = 1_000, 1_000_000
 BUFFER = 0x500000
@@ -706,10 +707,149 @@ class Engines(Findings):
         self.wait_in_queue(16, 8)
         self.none("small-batch")
 
+    def graphs(self, requests, times=1, eager_ns=0):
+        """Iterations with a CUDA graph; with `eager_ns`, their kernels are launched one by one, which takes longer."""
+        for _ in range(times):
+            with self.p.iteration([(f"r{number}", "decode", 1) for number in range(requests)],
+                                  rank_attrs={} if eager_ns else {"cuda.total.graphs": 1, "cuda.total.kernels": 0}):
+                self.p.now += eager_ns
+                self.p.launch("forward", 2 * MS)
+                self.p.wait()
+            self.p.now += 20 * US
+
+    def test_graph_miss(self):
+        for number in range(20):
+            self.graphs(16, times=4)
+            self.graphs(24, eager_ns=3 * MS + number * US)
+        row = self.one("graph-miss")
+        self.assertEqual((row["count"], row["where"], row["saving_ns"]), (20, "vllm", sum(3 * MS + number * US for number in range(20))))
+        self.assertAlmostEqual(row["saving_share"], 60 / (100 * 2 + 60), delta=0.005)
+        self.assertIn(f"iteration 100 (trace {self.p.trace_of(100)}) had 24 requests and 1 kernels, and took 5.02 ms instead of 2.00 ms",
+                      row["evidence"])
+
+    def test_graph_miss_beyond_the_largest_graph(self):
+        self.graphs(60, times=20)
+        self.graphs(70, times=12, eager_ns=MS)
+        self.assertEqual(self.one("graph-miss")["count"], 12)
+
+    def test_other_sizes_and_prompts_are_no_graph_miss(self):
+        self.graphs(4, times=20)
+        self.graphs(32, times=20, eager_ns=MS)
+        for _ in range(20):
+            self.p.step([(f"new{number}", "prefill", 100) for number in range(4)], 4 * MS)
+            self.decode(4 * MS, requests=4, is_summary=True)
+        self.none("graph-miss")
+
+    def test_an_engine_without_graphs_has_no_graph_miss(self):
+        self.graphs(16, times=40, eager_ns=MS)
+        self.graphs(16, times=9)
+        self.none("graph-miss")
+
+    def ranks(self, late_ns, every=2, times=40, is_stage=False, host=None, summaries=False):
+        """Two ranks of one engine, the second of which is late in every nth iteration."""
+        other = Engine(seed=2, pid=4712, first=self.p, rank=1)
+        for number in range(times):
+            start, parts = self.p.now, [(f"r{number}", "decode", 1) for number in range(16)]
+            is_late = number % every == every - 1
+            self.p.step(parts, 2 * MS, is_summary=summaries and is_late)
+            other.now = self.p.now + 5 * US if is_stage else start + 10 * US + late_ns * is_late
+            other.step(parts, 2 * MS, is_summary=summaries and is_late)
+            self.p.now = max(self.p.now, other.now) + 20 * US
+        other.write(self.file)
+        lines = self.file.read_text()
+        if host:
+            lines = lines.replace('{"key": "host.id", "value": {"stringValue": "a1b2"}}', json.dumps(attributes({"host.name": host})[0]))
+        self.p.write(self.file)
+        self.file.write_text(self.file.read_text() + lines)
+        return {row["finding"]: row for row in json.loads(output_of("stat", "--findings", "--json", "--top", 0, self.file))["findings"]}
+
+    def test_late_rank(self):
+        row = self.ranks(500 * US)["late-rank"]
+        self.assertEqual((row["count"], row["where"], row["process"]), (20, "vllm", "server 4712"))
+        self.assertAlmostEqual(row["saving_ns"], 20 * 510 * US, delta=20 * 15 * US)
+        self.assertRegex(row["evidence"], "^the rank started 20 of 40 iterations later than the other ranks of its host, by 510 us on "
+                         "average; its GPU was idle for 10.[0-9] ms meanwhile$")
+
+    def test_ranks_that_start_together_are_not_late(self):
+        self.assertNotIn("late-rank", self.ranks(30 * US))
+
+    def test_a_rank_that_is_rarely_late_is_no_finding(self):
+        self.assertNotIn("late-rank", self.ranks(500 * US, every=3))
+
+    def test_stages_of_a_pipeline_are_not_late(self):
+        self.assertNotIn("late-rank", self.ranks(0, is_stage=True))
+
+    def test_summaries_are_no_late_ranks(self):
+        self.assertNotIn("late-rank", self.ranks(500 * US, summaries=True))
+
+    def test_clocks_of_two_hosts_are_not_compared(self):
+        self.assertNotIn("late-rank", self.ranks(500 * US, host="other"))
+
+    def test_summaries_are_no_idle_iterations(self):
+        """Work of theirs that has no spans runs after them."""
+        for number in range(100):
+            with self.p.iteration([("a", "decode", 1)], is_summary=number % 2 == 1):
+                self.p.launch("forward", 4 * MS)
+            self.p.now += 4 * MS
+        self.none("scheduler-bound")
+
+    def test_the_example_has_none_of_these_faults(self):
+        example = ROOT / "examples/engines/transformers.cuspanrec"
+        rows = json.loads(output_of("stat", "--findings", "--json", "--top", 0, example))["findings"]
+        self.assertEqual({row["finding"] for row in rows}, {"launch-bound", "tiny-launches"})
+
     def test_few_requests_are_no_small_batch(self):
         self.decode(5 * MS, requests=1, times=100)
         self.p.request("r0", 0, self.p.now, queue=MS)
         self.none("small-batch")
+
+
+class PlantedInEngines(Findings):
+    """An engine whose host launches its kernels too slowly, with one fault more: that one is named first."""
+
+    def setUp(self):
+        super().setUp()
+        self.p = Engine()
+
+    def iteration(self, prefills=(), kernels=40, gap=300 * US, host_ns=60 * US):
+        with self.p.iteration([(f"r{number}", "decode", 1) for number in range(16)] + [(name, "prefill", tokens) for name, tokens in prefills]):
+            for _ in range(kernels):
+                self.p.launch("forward", 20 * US + sum(tokens for _, tokens in prefills) * US, host_ns=host_ns)
+            self.p.wait()
+        self.p.now += gap
+
+    def first(self):
+        self.p.write(self.file)
+        rows = json.loads(output_of("stat", "--findings", "--json", "--top", 0, self.file))["findings"]
+        self.assertIn("launch-bound", [row["finding"] for row in rows])
+        return rows[0]
+
+    def test_without_a_fault(self):
+        for _ in range(100):
+            self.iteration()
+        self.assertEqual(self.first()["finding"], "launch-bound")
+
+    def test_a_long_prompt_among_decodes(self):
+        for number in range(100):
+            self.iteration([("long", 3000)] if number == 60 else ())
+        row = self.first()
+        self.assertEqual(row["finding"], "prefill-stalls-decode")
+        self.assertIn("in iteration 61 ", row["evidence"])
+        self.assertIn("for 3000 prefill tokens (long prefill 3000)", row["evidence"])
+
+    def test_a_tokenizer_that_holds_the_gil(self):
+        """The engine's thread waits for it, mostly between iterations."""
+        for _ in range(100):
+            self.iteration(gap=3 * MS, host_ns=70 * US)
+        self.assertEqual(self.first()["finding"], "scheduler-bound")
+
+    def test_a_kv_cache_that_is_too_small(self):
+        """The engine stops the youngest request again and again, and computes its prompt once more."""
+        for number in range(100):
+            self.iteration([(f"r{number}", 400)] if number % 5 == 0 else ())
+            self.p.request(f"r{number}", self.p.now - 9 * MS, self.p.now, queue=40 * MS, preemptions=int(number % 5 == 0), prompt_tokens=100,
+                           prefill_tokens=100 + 300 * (number % 5 == 0), gpu_share_prefill=200_000, gpu_share_decode=100_000)
+        self.assertEqual(self.first()["finding"], "preemption")
 
 
 class Forms(Findings):
@@ -829,7 +969,7 @@ class Planted(unittest.TestCase):
 class Documents(unittest.TestCase):
     def test_each_finding_is_explained(self):
         words = re.findall(r'X\(FINDING_\w+, "([a-z-]+)"', (ROOT / "src/analysis/stat/findings/finding.h").read_text())
-        self.assertEqual(len(words), 18)
+        self.assertEqual(len(words), 20)
         explained = re.findall(r"^\| `([a-z-]+)` \|", (ROOT / "docs/findings.md").read_text(), re.M)
         self.assertEqual(explained, words)
 

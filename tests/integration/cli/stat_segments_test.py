@@ -134,14 +134,20 @@ class Segments(unittest.TestCase):
 
     def test_findings_about_engines_do_not_depend_on_segments(self):
         engine = Engine()
+        other = Engine(seed=2, pid=4712, first=engine, rank=1)
         for number in range(120):
-            engine.step([(name, "decode", 1) for name in "abc"], MS)
-            engine.now += MS
+            other.number, other.now = engine.number, engine.now + MS // 2
+            engine.step([(name, "decode", 1) for name in "abc"], MS + MS // 2 * (number % 2), rank_attrs={"cuda.total.graphs": 1 - number % 2})
+            other.step([(name, "decode", 1) for name in "abc"], MS)
+            engine.now += MS * (number % 2 + 1)
             if number % 10 == 9:
-                engine.request(f"late{number}", engine.now, engine.now + MS, queue=9 * MS, preemptions=1)
+                engine.request(f"late{number}", engine.now, engine.now + MS, queue=16 * MS, preemptions=1)
                 engine.step([("a", "decode", 1), ("b", "prefill", 3000)], 5 * MS)
-        rows = self.compare(engine.write(Path(self.folder) / "stalls.jsonl"))["findings"]
-        self.assertLessEqual({"prefill-stalls-decode", "scheduler-bound", "preemption", "small-batch"}, {row["finding"] for row in rows})
+        file = engine.write(Path(self.folder) / "stalls.jsonl")
+        file.write_text(file.read_text() + other.write(Path(self.folder) / "rank-1").read_text())
+        rows = self.compare(file)["findings"]
+        self.assertLessEqual({"prefill-stalls-decode", "scheduler-bound", "preemption", "small-batch", "late-rank", "graph-miss"},
+                             {row["finding"] for row in rows})
 
     def test_one_segment_is_what_stat_prints(self):
         for file in self.files:

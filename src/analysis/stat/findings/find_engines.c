@@ -309,6 +309,10 @@ static void take_iteration(void *state, const struct stat *stat, const struct en
         return;
     uint64_t duration_ns = iteration->end_ns - iteration->start_ns;
     uint32_t number = (uint32_t)(engine - all->list);
+    if (iteration->is_summary) {
+        engine->has_last = false;
+        return;
+    }
     count_gap(all, engine, iteration);
     engine->serving_ns += duration_ns;
     engine->has_last = iteration->has_totals && !iteration->is_partial;

@@ -15,6 +15,11 @@ static bool finding_is_of_time(enum finding_kind kind)
     return kind != FINDING_LEAK && kind != FINDING_WRONG_FREE && kind != FINDING_PREEMPTION;
 }
 
+static bool finding_is_of_engine(enum finding_kind kind)
+{
+    return kind >= FINDING_PREFILL_STALLS && kind <= FINDING_LATE_RANK;
+}
+
 /* Returns the time of which the finding's saving is a share. */
 static uint64_t base_ns_of(const struct findings *findings, const struct finding *finding)
 {
@@ -110,11 +115,13 @@ void findings_offer(struct findings *findings, enum finding_kind kind, struct ta
     X(COL_ADVICE, "advice", "action", STAT_TEXT)
 STAT_COLUMNS_OF(columns, COLUMNS);
 
-/* Compares findings: those that are not about time come first, then by saving. */
+/* Compares findings: those that are not about time come first, then those about a serving engine, because
+ * others see its calls and kernels, which lose the same time, without their cause; then by saving. */
 static int compare_findings(const void *a, const void *b)
 {
     const struct finding *x = a, *y = b;
     int order = ORDER(finding_is_of_time(x->kind), finding_is_of_time(y->kind));
+    order = order ? order : ORDER(finding_is_of_engine(y->kind), finding_is_of_engine(x->kind));
     order = order ? order : ORDER(y->saving_ns, x->saving_ns);
     order = order ? order : ORDER(x->kind, y->kind);
     return order ? order : ORDER(x->first_ns, y->first_ns);
@@ -146,8 +153,9 @@ static void add_row(const struct findings *findings, struct stat_table *table, c
 }
 
 static const struct detector *const detectors[] = {
-    &find_launch_bound,   &find_tiny_launches, &find_graph_candidates, &find_serialized, &find_copies,
-    &find_needless_waits, &find_low_occupancy, &find_memory_faults,    &find_engines};
+    &find_launch_bound, &find_tiny_launches,  &find_graph_candidates, &find_serialized,
+    &find_copies,       &find_needless_waits, &find_low_occupancy,    &find_memory_faults,
+    &find_engines,      &find_graph_misses,   &find_late_ranks};
 #define DETECTORS (sizeof detectors / sizeof *detectors)
 
 struct search {

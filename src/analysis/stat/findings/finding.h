@@ -9,7 +9,8 @@
 #include "analysis/stat/findings/survey.h"
 #include "cli/util/text.h"
 
-/* X(identifier, word, action). The order is that of docs/findings.md. */
+/* X(identifier, word, action). The order is that of docs/findings.md; those from prefill-stalls-decode on are
+ * about serving engines. */
 #define FINDINGS(X)                                                                                          \
     X(FINDING_LAUNCH_BOUND, "launch-bound",                                                                  \
       "give the GPU more work per launch, use a CUDA graph, or launch from more threads")                    \
@@ -39,7 +40,10 @@
     X(FINDING_PREEMPTION, "preemption",                                                                      \
       "give the KV cache more memory, or let the engine run fewer requests at once")                         \
     X(FINDING_SMALL_BATCH, "small-batch",                                                                    \
-      "let the engine run more requests at once, or give the KV cache more memory")
+      "let the engine run more requests at once, or give the KV cache more memory")                          \
+    X(FINDING_GRAPH_MISS, "graph-miss", "let the engine capture CUDA graphs of these numbers of requests")   \
+    X(FINDING_LATE_RANK, "late-rank",                                                                        \
+      "give the rank's process a CPU core of its own near its GPU, and free its threads of other work")
 
 enum finding_kind {
 #define FINDING_ID(id, word, advice) id,
@@ -90,4 +94,5 @@ struct detector {
 };
 
 extern const struct detector find_launch_bound, find_tiny_launches, find_graph_candidates, find_serialized,
-    find_copies, find_needless_waits, find_low_occupancy, find_memory_faults, find_engines;
+    find_copies, find_needless_waits, find_low_occupancy, find_memory_faults, find_engines, find_graph_misses,
+    find_late_ranks;

@@ -93,3 +93,12 @@
  * always waits for the iteration in progress, and for one or two more that are already scheduled. */
 #define SMALL_BATCH       8 /* requests, at most */
 #define SMALL_BATCH_WAITS 4 /* such iterations that a request waited for */
+
+/* graph-miss: engines capture graphs for some numbers of requests, and fill up to the next one. Numbers with
+ * the same highest bit are compared, or with the next one. */
+#define GRAPH_MISS_GRAPHS 10 /* iterations with graphs, at least */
+
+/* late-rank: ranks of one host get an iteration within some 10 us. If one starts after the others have ended,
+ * they are stages of a pipeline. */
+#define LATE_RANK_NS    50000 /* after the rank before it, at least */
+#define LATE_RANK_SHARE 0.5   /* of its iterations */
