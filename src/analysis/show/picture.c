@@ -1,6 +1,7 @@
 #include "analysis/show/picture.h"
 
 #include "analysis/show/bars.h"
+#include "analysis/show/engine_notes.h"
 #include "analysis/show/gpu_work.h"
 #include "analysis/show/label.h"
 #include "analysis/show/rank_rows.h"
@@ -430,6 +431,7 @@ void picture_draw(FILE *out, const struct trace *trace, const struct picture_opt
         draw_spans(&picture);
     else
         add_note(&picture, "--rank N draws the spans of one rank");
+    engine_notes_write(out, trace, options->columns, options->utf8);
     draw_notes(&picture);
     gpu_work_deinit(&picture.work);
     step_ranks_deinit(&ranks);

@@ -4,6 +4,7 @@
 #include "analysis/trace/otlp_value.h"
 #include "base/text/json_writer.h"
 #include "cli/util/xalloc.h"
+#include "model/semconv.h"
 
 #include <ctype.h>
 #include <endian.h>
@@ -485,6 +486,43 @@ static void take_links(struct otlp_json *source, yyjson_val *links, struct store
     store_field_text(store, SPAN_FIELD_LINKS, (struct slice){text->data, text->len});
 }
 
+/* The text of a link: its target, if cuspan wrote it, and the trace's ID: "iteration 38b2...". */
+static void write_link_text(struct json_writer *json, yyjson_val *link)
+{
+    char text[96] = "";
+    size_t i, count;
+    yyjson_val *item, *any;
+    struct slice key, target = {NULL, 0};
+    yyjson_arr_foreach(yyjson_obj_get(link, "attributes"), i, count, item)
+    {
+        if (read_attribute(item, &key, &any) && key.len == strlen(SEMCONV_CUDA_LINK) &&
+            memcmp(key.at, SEMCONV_CUDA_LINK, key.len) == 0)
+            target = slice_of(yyjson_obj_get(any, "stringValue"));
+    }
+    uint64_t id[2] = {0};
+    if (read_id(yyjson_obj_get(link, "traceId"), 2, id))
+        snprintf(text, sizeof text, "%.*s%s%016" PRIx64 "%016" PRIx64, (int)smaller(target.len, 60),
+                 target.at ? target.at : "", target.len ? " " : "", id[0], id[1]);
+    json_write_text(json, NULL, text);
+}
+
+/* For one trace, which a person looks at: the span's links as an attribute. */
+static void take_link_texts(struct otlp_json *source, yyjson_val *links, struct store *store)
+{
+    size_t i, count;
+    yyjson_val *item;
+    struct text *text = &source->texts;
+    struct json_writer json = JSON_TEXT(text);
+    if (yyjson_arr_size(links) == 0 || !store_key(store, (struct slice){"links", strlen("links")}))
+        return;
+    text_clear(text);
+    json_write_array(&json, NULL);
+    yyjson_arr_foreach(links, i, count, item) write_link_text(&json, item);
+    json_write_array_end(&json);
+    struct otlp_value value = {.type = TRACE_JSON, .text = {text->data, text->len}};
+    store_value(store, &value);
+}
+
 static void take_details(struct otlp_json *json, yyjson_val *object, const struct otlp_span *span,
                          struct store *store)
 {
@@ -547,6 +585,8 @@ enum status otlp_json_take_span(struct otlp_json *json, yyjson_val *object, stru
         take_attributes(json, yyjson_obj_get(object, "attributes"), store);
         if (store->wants_fields)
             take_details(json, object, &span, store);
+        else if (store->only_trace != TRACE_NONE)
+            take_link_texts(json, yyjson_obj_get(object, "links"), store);
         if (store_wants_events(store))
             take_events(json, yyjson_obj_get(object, "events"), store);
     }

@@ -567,7 +567,8 @@ const struct command commands[] = {
             "which nothing starts or ends is shortened and marked (--linear draws it in full)."
             "\n\n"
             "A step of a training job begins with a line for each rank, in which the rank that the others "
-            "waited for is marked.",
+            "waited for is marked. Below an iteration or a request of a serving engine are its requests or "
+            "times, and the traces that it links to.",
         .options = show_options,
         .examples = show_examples,
         .related = "stat run",

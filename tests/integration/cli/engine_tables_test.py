@@ -18,6 +18,7 @@ sys.path.insert(0, str(ROOT / "tests/support"))
 from backend import spans_of  # noqa: E402
 from built import output_of, run  # noqa: E402
 from made_engine import MS, US, Engine, serve  # noqa: E402
+from make_trace import attributes  # noqa: E402
 
 TABLES = "iterations", "slow_iterations", "engine_requests", "slow_engine_requests"
 ITERATION, REQUEST = "engine.iteration.", "engine.request."
@@ -234,6 +235,63 @@ class Tables(unittest.TestCase):
         done = run("stat", "--table", "iterations", example)
         self.assertEqual((done.returncode, done.stderr),
                          (2, 'cuspan stat: no table "iterations": the input has no such spans of a serving engine\n'))
+
+
+class Show(unittest.TestCase):
+    """What `cuspan show` says below the picture of an iteration or a request."""
+
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.engine = Engine()
+
+    def link(self, word, ids):
+        """From the last span of an iteration or a request."""
+        span = next(span for _, span in reversed(self.engine.spans) if any(item["key"].startswith("engine.") for item in span["attributes"])
+                    and not span["name"].startswith("rank "))
+        span["links"] = [{"traceId": identity, "spanId": "00000000000000aa", "attributes": attributes({"cuda.link": word})} for identity in ids]
+
+    def shown(self, trace, width=100):
+        return output_of("show", "--width", width, "--trace", trace, self.engine.write(self.folder / "trace.jsonl"))
+
+    def test_an_iteration(self):
+        self.engine.step([("r17", "decode", 1), ('a"b', "prefill", 300)], MS)
+        self.link("request", ["ab" * 16, f"{7:032x}"])
+        self.assertIn("\niteration 1: 2 requests, 300 prefill tokens, 1 decode token\n"
+                      'requests: r17 decode 1, a\\"b prefill 300\n'
+                      f"traces of requests (--trace ID): abababab, {7:032x}\n", self.shown(self.engine.trace_of(1)))
+
+    def test_many_requests(self):
+        self.engine.step([(f"request-{number}", "decode", 1) for number in range(100)], MS)
+        self.link("request", [f"{number + 1:08x}" * 4 for number in range(100)])
+        lines = self.shown(self.engine.trace_of(1), 60).splitlines()
+        self.assertLessEqual(max(map(len, lines)), 60)
+        text = " ".join(" ".join(lines).split())
+        self.assertIn("request-23 decode 1, and 76 more", text)
+        self.assertIn("00000018, and 76 more", text)
+
+    def test_without_neighbors_and_links(self):
+        self.engine.has_parts = False
+        self.engine.step([("secret", "decode", 1)], MS, is_summary=True)
+        shown = self.shown(self.engine.trace_of(1))
+        self.assertIn("iteration 1: sent afterwards as a summary, without the spans of its work, 1 request, 1 decode token",
+                      " ".join(shown.split()))
+        self.assertNotIn("requests: ", shown)
+        self.assertNotIn("traces of", shown)
+
+    def test_a_request(self):
+        trace = "cd" * 16
+        self.engine.request("r17", 0, 9 * MS, queue=2 * MS, prefill=4 * MS, per_token=MS, trace=trace, decode_time=5 * MS, preemptions=2,
+                            gpu_time=8 * MS, gpu_share_prefill=MS, gpu_share_decode=MS)
+        self.link("iteration", ["ef" * 16])
+        shown = self.shown(trace, 300)
+        self.assertIn("\nvllm request: r17, finished, queue 2.00 ms, prefill 4.00 ms, decode 5.00 ms, per token 1.00 ms, 10 prompt tokens, "
+                      "5 generated, 2 preemptions, 5 iterations, estimated GPU time 2.00 ms (25 % of its iterations)\n"
+                      "traces of iterations (--trace ID): efefefef\n", shown)
+        self.assertIn(r'links="[\"iteration ' + "ef" * 16 + r'\"]"', output_of("show", "--lines", "--trace", trace, self.folder / "trace.jsonl"))
+
+    def test_other_traces_have_no_notes(self):
+        self.engine.launch("kernel", MS)
+        self.assertNotRegex(self.shown(self.engine.id), "requests|traces of")
 
 
 if __name__ == "__main__":
