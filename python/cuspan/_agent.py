@@ -123,6 +123,7 @@ class Agent:
             self.iteration = table.iteration
             self.iteration_end = table.iteration_end
             self.iteration_here = table.iteration_here
+        self.engine_headers: tuple[str, ...] = ()  # in lower case: those that engine.headers names
 
 
 def _load(name: str, mode: int) -> ctypes.CDLL | None:

@@ -31,6 +31,7 @@ _DUMMIES = 0x64756D6D79  # makes the seed of an engine's dummy iterations, which
 # Seed, number, kind, recorded, parts, new requests, ended requests.
 Stamp = tuple[int, int, int, int, bytes, tuple[Any, ...], tuple[Any, ...]]
 Headers = Optional[tuple[str, str]]  # traceparent and tracestate
+Attributes = tuple[tuple[str, str], ...]  # of a request: headers that engine.headers names, and their values
 Part = tuple["Member", int, int, int, bool]  # a request, tokens, tokens computed before, drafts, resumed
 
 
@@ -90,11 +91,12 @@ class Schedule:
         cached_tokens: int = 0,
         headers: Headers = None,
         arrived_ns: int = 0,
+        attributes: Attributes = (),
     ) -> Member:
         """Before the first part of a request."""
         self._count += 1
         made = self.members[key] = Member(self._count, prompt_tokens)
-        self._new.append((made.number, name, headers, arrived_ns, prompt_tokens, cached_tokens))
+        self._new.append((made.number, name, headers, arrived_ns, prompt_tokens, cached_tokens, attributes))
         context = parse(*headers) if headers else None
         self._begins_sampled |= context is not None and context.flags & 1 == 1
         return made
@@ -179,7 +181,7 @@ class Rank:
         info.parts, info.count = None, 0
 
     def _report(self, new: Iterable[tuple[Any, ...]], ended: Iterable[tuple[int, int, int]]) -> None:
-        for number, name, headers, arrived_ns, prompt_tokens, cached_tokens in new:
+        for number, name, headers, arrived_ns, prompt_tokens, cached_tokens, _attributes in new:
             context = parse(*headers) if headers else None
             self._numbers[number] = _request(self._agent, context, name, arrived_ns, prompt_tokens, cached_tokens)
         for number, reason, tokens in ended:
