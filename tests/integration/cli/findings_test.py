@@ -640,7 +640,24 @@ class Engines(Findings):
         row = self.one("scheduler-bound")
         self.assertEqual((row["count"], row["where"], row["saving_ns"]), (49, "vllm", 49 * 2 * MS))
         self.assertAlmostEqual(row["saving_share"], 0.5, delta=0.002)
-        self.assertRegex(row["evidence"], r"^after 49 iterations, although requests were in progress, the GPU was idle .* \(50 %\)$")
+        self.assertRegex(row["evidence"], r"^from 49 iterations to the next ones, although requests were in progress, the GPU was idle .* \(50 %\)$")
+
+    def host_takes_time(self, **totals):
+        for _ in range(50):
+            with self.p.iteration([("a", "decode", 1)], rank_attrs=totals):
+                self.p.now += 3 * MS
+                self.p.launch("forward", 2 * MS)
+                self.p.wait()
+
+    def test_an_iteration_with_a_graph_is_scheduler_bound(self):
+        """Asynchronous scheduling: the engine's own code delays it in the iteration, too."""
+        self.host_takes_time(**{"cuda.total.graphs": 1})
+        row = self.one("scheduler-bound")
+        self.assertAlmostEqual(row["saving_ns"], 49 * 3 * MS, delta=MS)
+
+    def test_an_iteration_without_a_graph_is_bound_by_its_launches(self):
+        self.host_takes_time()
+        self.none("scheduler-bound")
 
     def test_short_gaps_are_not_scheduler_bound(self):
         self.decode(2 * MS, times=50, gap=700 * US)
@@ -828,6 +845,18 @@ class PlantedInEngines(Findings):
         for _ in range(100):
             self.iteration()
         self.assertEqual(self.first()["finding"], "launch-bound")
+
+    def test_the_engines_start_does_not_count(self):
+        for _ in range(5000):
+            self.p.launch("warm_up", 5 * US, host_ns=60 * US)
+        self.p.wait()
+        self.assertEqual(self.first()["where"], "main")
+        for _ in range(20):
+            self.iteration()
+        self.p.write(self.file)
+        rows = json.loads(output_of("stat", "--findings", "--json", "--top", 0, self.file))["findings"]
+        (row,) = [row for row in rows if row["finding"] == "launch-bound"]
+        self.assertEqual(row["count"], 20 * 40)
 
     def test_a_long_prompt_among_decodes(self):
         for number in range(100):

@@ -24,9 +24,10 @@ struct engine {
     struct spread usual, usual_gpu; /* of iterations that only decode; known at the end */
     struct mixed worst;             /* the mixed iteration with the most GPU time */
     char *worst_parts;
-    /* The previous iteration, if its totals and the work's spans are complete. */
+    /* The previous iteration, if its totals and the work's spans are complete. The GPU is looked at from
+     * last_idle_ns on. */
     bool has_last;
-    uint64_t last_number, last_start_ns, last_end_ns;
+    uint64_t last_number, last_start_ns, last_end_ns, last_idle_ns;
     /* Small iterations that only decode: the latest ones, as a ring. */
     struct recent {
         uint64_t start_ns, end_ns;
@@ -83,7 +84,8 @@ static const struct engine *place_at_engine(const struct engines *all, const str
 /* --- gaps between iterations --- */
 
 /* Counts the GPU's idle time between two iterations, if requests were in progress then: a request that
- * decodes has had an earlier iteration. */
+ * decodes has had an earlier iteration. Also the idle time in the first one, if CUDA graphs did its work:
+ * then the engine's own code took it, and not launches. */
 static void count_gap(struct engines *all, struct engine *engine, const struct engine_iteration *iteration)
 {
     bool is_next = engine->has_last && iteration->number == engine->last_number + 1;
@@ -91,9 +93,9 @@ static void count_gap(struct engines *all, struct engine *engine, const struct e
         return;
     uint32_t device =
         places_device_named(all->survey->stat->places, iteration->process, iteration->device_id);
-    uint64_t from_ns = engine->last_end_ns;
-    uint64_t until_ns = iteration->start_ns > from_ns ? iteration->start_ns : from_ns;
-    if (device == TRACE_NONE || until_ns - from_ns > ENGINE_GAP_NS)
+    uint64_t end_ns = engine->last_end_ns, from_ns = engine->last_idle_ns;
+    uint64_t until_ns = iteration->start_ns > end_ns ? iteration->start_ns : end_ns;
+    if (device == TRACE_NONE || until_ns - end_ns > ENGINE_GAP_NS)
         return;
     struct tally *tally = tally_of(all, &all->gaps, engine, from_ns);
     tally->count++;
@@ -110,8 +112,8 @@ static char *gap_evidence(const struct survey *survey, const struct tally *tally
     finding->base_ns = tally->ns;
     if ((double)tally->saving_ns < ENGINE_IDLE_SHARE * (double)tally->ns)
         return NULL;
-    return xasprintf("after %" PRIu64 " iterations, although requests were in progress, the GPU was idle "
-                     "until the next one for %s in all, of %s (%.0f %%)",
+    return xasprintf("from %" PRIu64 " iterations to the next ones, although requests were in progress, the "
+                     "GPU was idle for %s in all, of %s (%.0f %%)",
                      tally->count, EVIDENCE_TIME(tally->saving_ns), EVIDENCE_TIME(tally->ns),
                      100.0 * (double)tally->saving_ns / (double)tally->ns);
 }
@@ -319,6 +321,8 @@ static void take_iteration(void *state, const struct stat *stat, const struct en
     engine->last_number = iteration->number;
     engine->last_start_ns = iteration->start_ns;
     engine->last_end_ns = iteration->end_ns;
+    engine->last_idle_ns =
+        iteration->graphs && iteration->work == ENGINE_DECODE ? iteration->start_ns : iteration->end_ns;
     if (iteration->work == ENGINE_DECODE && iteration->requests <= SMALL_BATCH)
         engine->recent[engine->recent_count++ % RECENT_MAX] =
             (struct recent){iteration->start_ns, iteration->end_ns};

@@ -15,6 +15,7 @@ struct window {
 };
 
 struct phases {
+    bool has_engine;        /* a serving engine has begun: what came before was its start */
     struct tallies tallies; /* by device. ns: length of the phases; bytes: pieces of work; extra: several
                                threads launch */
     struct tallies hosts;   /* one each. ns: time in calls that submit work; extra: time in other calls */
@@ -70,11 +71,24 @@ static void end_window(struct phases *phases, const struct survey *survey, struc
     *window = (struct window){0};
 }
 
+static void forget_phases(struct phases *phases)
+{
+    tallies_deinit(&phases->tallies);
+    tallies_deinit(&phases->hosts);
+    paged_deinit(&phases->devices);
+}
+
 static void take_phase(void *state, struct survey *survey, const struct trace_span *work)
 {
+    struct phases *all = state;
+    if (!all->has_engine && work->class <= CLASS_SESSION &&
+        stat_has(survey->stat, work, KEY_ITERATION_NUMBER)) {
+        forget_phases(all);
+        all->has_engine = true;
+    }
     if (!trace_class_is_gpu(work->class))
         return;
-    struct phase *phase = paged_at(&((struct phases *)state)->devices, work->resource, sizeof *phase);
+    struct phase *phase = paged_at(&all->devices, work->resource, sizeof *phase);
     struct window *window = &phase->window;
     uint64_t busy_until = phase->busy_until_ns;
     bool has_gap = busy_until && work->start_ns > busy_until;
