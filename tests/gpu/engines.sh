@@ -1,10 +1,10 @@
 #!/bin/bash
 # Serving engines on this machine's GPU, held against what they say themselves.
 #   tests/gpu/engines.sh OUTDIR [CUPTI-LIBRARY [transformers|vllm|planted|ranks]]    without the last, all that can run
-# transformers: continuous batching, eager, with graphs and asynchronous, with every iteration recorded and with one in 64; also
-# writes a recording (engine.cuspanrec). vllm: with CUDA graphs and asynchronous scheduling, as it starts by default. planted:
-# vLLM with a long prompt among decodes, a thread that holds the interpreter lock, and a KV cache that is too small; the first
-# finding must name it. ranks: vLLM on two GPUs.
+# transformers: continuous batching, eager, with graphs and asynchronous, with every iteration recorded and with one in 64, and a
+# recording (engine.cuspanrec). vllm: as it starts by default, with CUDA graphs and asynchronous scheduling, likewise (vllm.cuspanrec).
+# planted: vLLM with a long prompt among decodes, with a thread that holds the interpreter lock, and with a KV cache that is too
+# small; the first finding must name it. ranks: vLLM on two GPUs.
 # Needs build/cuspan, build/python.zip and python3 with PyTorch and transformers 5, and vLLM for its cases.
 set -eu
 # shellcheck source=../../tools/lib.sh
@@ -37,6 +37,12 @@ serve() {
     python3 tests/gpu/engines_check.py "$OUT/$name.jsonl" "$OUT/$name.json" "${options[@]}" "${RANKS:-1}" || STATUS=1
 }
 
+# name, program, its arguments without that file
+record() {
+    build/cuspan run --set "cupti.library=$CUPTI" --set "record_file=$OUT/$1.cuspanrec" --set engine.ratio=1 -- \
+        python3 "$PROGRAMS/$2_serve.py" "${@:3}" "$OUT/$1.json" >"$OUT/$1.txt" 2>&1 || STATUS=1
+}
+
 # name, the finding that must come first, arguments
 planted() {
     local name=$1 finding=$2 found
@@ -53,18 +59,18 @@ if wants transformers; then
     serve some 0.015625 transformers 1b 256 200 40 OUT
     ENGINE_OPTIONS=use_cuda_graph serve graphs 1 transformers 1b 64 100 30 OUT
     ENGINE_OPTIONS=use_async_batching serve async 1 transformers 1b 64 100 30 OUT
-    build/cuspan run --set "cupti.library=$CUPTI" --set "record_file=$OUT/engine.cuspanrec" --set engine.ratio=1 -- \
-        python3 "$PROGRAMS/transformers_serve.py" tiny 12 60 8 "$OUT/engine.json" >"$OUT/engine.txt" 2>&1 || STATUS=1
+    record engine transformers tiny 12 60 8
 fi
 if wants vllm && has_vllm; then
     serve vllm 1 vllm tiny 50 100 30 OUT
     serve vllm-most 1 vllm 1b 256 200 40 OUT
     serve vllm-some 0.015625 vllm 1b 256 200 40 OUT
+    record vllm vllm tiny 12 60 8
 fi
 if wants planted && has_vllm; then
     planted prefill prefill-stalls-decode 8b 48 60 500 OUT max_num_batched_tokens=4096
     planted gil scheduler-bound 1b 48 60 60 OUT
-    planted kv preemption 8b 64 200 200 OUT num_gpu_blocks_override=400 max_model_len=2048
+    planted kv preemption 1b 64 200 200 OUT num_gpu_blocks_override=400 max_model_len=2048
 fi
 if wants ranks && has_vllm && [ "$(python3 -c 'import torch; print(torch.cuda.device_count())')" -gt 1 ]; then
     RANKS=2 serve ranks 1 vllm 1b 64 100 30 OUT tensor_parallel_size=2
