@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from cuspan import _agent
-from cuspan._engine_front import current
+from cuspan._engine_front import attributes, current
 from cuspan._engines import RAISED, hook, hook_init
 from cuspan._iterations import (
     ABORTED,
@@ -21,6 +21,7 @@ from cuspan._iterations import (
     FINISHED,
     NO_ITERATION,
     RECORDED_PER_SECOND,
+    Attributes,
     Headers,
     Member,
     Part,
@@ -32,7 +33,7 @@ from cuspan._iterations import (
 
 _WARM_UP = "__warmup"  # how IDs of its warm-up begin
 
-_Note = tuple[int, Headers, int]  # the engine's seed, the context, and when it arrived
+_Note = tuple[int, Headers, int, Attributes]  # the engine's seed, the context, when it arrived, and headers
 
 
 def follow(agent: _agent.Agent, module: ModuleType) -> None:
@@ -46,7 +47,7 @@ def _follow_manager(agent: _agent.Agent, manager: Any) -> None:
     engine = _Engine(agent, seed, getattr(manager, "distributed_helper", None))
 
     def add(state: Any, *_args: Any, **_keywords: Any) -> None:
-        state.cuspan = (seed, current(), time.time_ns())  # on the thread that calls add_request()
+        state.cuspan = (seed, current(), time.time_ns(), attributes())  # on the thread that calls add_request()
 
     hook(getattr(manager, "input_queue", None), "put", f"{label}.input_queue", add)
     hook(manager, "_create_batch_processor", label, after=lambda _, made: engine.use(made))
@@ -84,7 +85,7 @@ class _Engine:
         self._rank.begin(stamp)
 
     def _note(self, state: Any) -> _Note:
-        return getattr(state, "cuspan", None) or (self._schedule.seed, None, 0)
+        return getattr(state, "cuspan", None) or (self._schedule.seed, None, 0, ())
 
     def _part(self, state: Any, tokens: int) -> Part:
         member = self._member(state)
@@ -98,8 +99,9 @@ class _Engine:
         found = self._schedule.members.get(name)
         if found is not None:
             return found
-        _, headers, arrived_ns = self._note(state)
-        return self._schedule.admit(name, name, len(state.initial_tokens), state.position_offset, headers, arrived_ns)
+        _, headers, arrived_ns, noted = self._note(state)
+        prompt = len(state.initial_tokens)
+        return self._schedule.admit(name, name, prompt, state.position_offset, headers, arrived_ns, attributes=noted)
 
     def _attach(self) -> int:
         """The results of an iteration are read while the next one is computed, if the engine is asynchronous."""

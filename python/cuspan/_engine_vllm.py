@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from cuspan import _agent
-from cuspan._engine_front import current
+from cuspan._engine_front import attributes, current
 from cuspan._engines import RAISED, hook, hook_init
 from cuspan._iterations import (
     ABORTED,
@@ -26,6 +26,7 @@ from cuspan._iterations import (
     FORWARD,
     NO_ITERATION,
     TRANSFER,
+    Attributes,
     Headers,
     Member,
     Part,
@@ -35,6 +36,7 @@ from cuspan._iterations import (
 )
 
 _REASONS = {"abort": ABORTED, "error": FAILED}
+_HEADER = "cuspan."  # before the names of headers of engine.headers, which travel with the trace headers
 _RANDOM = re.compile(r"-[0-9a-f]{8}\Z")  # since 0.15, vLLM appends it to the client's ID
 
 
@@ -47,10 +49,14 @@ def follow_front(_: _agent.Agent, module: ModuleType) -> None:
 
 def _add_request(_: Any, request: Any, *_args: Any, **_keywords: Any) -> None:
     """Before the request goes to the engine."""
-    headers = current() if request.trace_headers is None else None
+    given = request.trace_headers
+    headers = current() if given is None else None
+    added = {f"{_HEADER}{name}": value for name, value in attributes()}
     if headers is not None:
         traceparent, tracestate = headers
-        request.trace_headers = {"traceparent": traceparent, **({"tracestate": tracestate} if tracestate else {})}
+        added.update({"traceparent": traceparent, **({"tracestate": tracestate} if tracestate else {})})
+    if added:
+        request.trace_headers = {**(given or {}), **added}
 
 
 # --- EngineCore ---
@@ -113,11 +119,14 @@ class _Core:
 
     def _admit(self, request: Any, cached_tokens: int) -> Member:
         headers: Headers = None
-        given = request.trace_headers
-        if given and "traceparent" in given:
+        given = request.trace_headers or {}
+        if "traceparent" in given:
             headers = given["traceparent"], given.get("tracestate", "")
+        noted: Attributes = tuple((key[len(_HEADER) :], given[key]) for key in given if key.startswith(_HEADER))
         if not self._traces:
             request.trace_headers = None
+        elif noted:
+            request.trace_headers = {key: given[key] for key in given if not key.startswith(_HEADER)}
         return self._schedule.admit(
             request.request_id,
             _RANDOM.sub("", request.request_id),
@@ -125,6 +134,7 @@ class _Core:
             cached_tokens,
             headers,
             int(request.arrival_time * 1e9),
+            attributes=noted,
         )
 
     def _resumed(self, member: Member, name: str) -> Member:

@@ -2,7 +2,8 @@
 which is loaded after the engine's own module.
 
 An adapter wraps functions of the engine. Its own code never raises into the engine, reads only the lengths of prompts
-and outputs, and keeps no reference to them. A function that an engine's version lacks is logged once."""
+and outputs, and keeps no reference to them. A function that an engine's version lacks is logged once. _hook_points.py
+lists what adapters need."""
 
 from __future__ import annotations
 
@@ -15,26 +16,18 @@ from typing import Any, Callable
 from cuspan import _agent, _guard
 from cuspan._imports import when_imported
 
-# The module of the engine, the adapter, and the adapter's function for it.
-_ADAPTERS = (
-    ("starlette.applications", "front", "follow"),
-    ("transformers.generation.continuous_batching.continuous_api", "transformers", "follow"),
-    ("vllm.v1.engine.output_processor", "vllm", "follow_front"),
-    ("vllm.v1.engine.core", "vllm", "follow_core"),
-    ("vllm.v1.worker.worker_base", "vllm", "follow_worker"),
-    ("vllm.worker.worker_base", "vllm", "follow_worker"),  # 0.11
-    ("sglang.srt.managers.scheduler", "sglang", "follow"),
-)
-_UNTESTED = ("sglang",)  # these never ran in their engine: only if CUSPAN_ENGINES names them, separated by commas
-
 
 def _install(agent: _agent.Agent) -> None:
     if not agent.has_iterations:
         return
+    from cuspan._hook_points import ENGINES  # not at the top: only processes with an agent need it
+
     wanted = os.environ.get("CUSPAN_ENGINES", "").split(",")
-    for module, adapter, function in _ADAPTERS:
-        if adapter not in _UNTESTED or adapter in wanted:
-            when_imported(module, functools.partial(_follow, agent, adapter, function))
+    for engine in ENGINES:
+        if engine.tested or engine.adapter in wanted:
+            for point in engine.points:
+                for module in point.module.split("|") if point.follow else ():
+                    when_imported(module, functools.partial(_follow, agent, engine.adapter, point.follow))
 
 
 def _follow(agent: _agent.Agent, adapter: str, function: str, module: ModuleType) -> None:
@@ -48,16 +41,19 @@ RAISED = object()  # instead of a result
 _missing: set[str] = set()
 
 
-def say_missing(what: str) -> None:
+def say_missing(label: str, name: str) -> None:
+    what = f"{label}.{name}"
     if what in _missing:
         return
     _missing.add(what)
     import logging
 
+    from cuspan._hook_points import lost_without
+
     logging.getLogger("cuspan").warning(
-        "cuspan: there is no %s in this version of the engine; spans of its iterations and requests are missing or "
-        "incomplete, and the engine is not affected",
+        "cuspan: there is no %s in this version of the engine; not traced: %s; the engine is not affected",
         what,
+        lost_without(label, name) or "part of its iterations and requests",
     )
 
 
@@ -84,7 +80,7 @@ def hook(
     original = getattr(owner, name, None)
     place = f"the hook of {label}.{name}"
     if not callable(original):
-        say_missing(f"{label}.{name}")
+        say_missing(label, name)
         return False
     if getattr(original, "_cuspan_hook", None) == place:
         return True

@@ -19,6 +19,7 @@ def _of(reference: Any) -> Any:
 
 class FakeAgent:
     has_iterations = True
+    engine_headers: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         self.events: list[tuple[Any, ...]] = []

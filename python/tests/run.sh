@@ -7,7 +7,7 @@ set -eu
 
 # The packages of the instrumentation require one version of the SDK.
 python_with opentelemetry-sdk==1.45.1 opentelemetry-distro==0.66b1 opentelemetry-instrumentation-threading==0.66b1 \
-    uvloop==0.23.0 anyio==4.16.0 hypothesis==6.170.17 || fail "could not get OpenTelemetry from PyPI"
+    uvloop==0.23.0 anyio==4.16.0 hypothesis==6.170.17 grpcio==1.85.3 || fail "could not get OpenTelemetry from PyPI"
 
 WORK=$ROOT/build/python-tests
 rm -rf "$WORK" && mkdir -p "$WORK"

@@ -6,11 +6,15 @@ import decimal
 import types
 import unittest
 import weakref
+from concurrent import futures
 from unittest import mock
+
+import grpc
 
 import cuspan
 from cuspan import _engine_front, _engine_sglang, _engine_vllm, _engines, _imports
 from cuspan._engines import RAISED, hook
+from cuspan._hook_points import ENGINES, functions
 from tests.fake_engine_agent import DECODE, PREFILL, FakeAgent
 from tests.support import of_current, tracer
 
@@ -25,6 +29,12 @@ class Refused(Exception):
 
 def refuse(*_args, **_keywords):
     raise Refused
+
+
+def points_of(name):
+    """The functions that are wrapped, as labels name them."""
+    engine = next(engine for engine in ENGINES if engine.name == name)
+    return [f"{name} {point.owner}.{function}" for point in engine.points for function in functions(point)]
 
 
 class Case(unittest.TestCase):
@@ -73,6 +83,11 @@ class Hooks(Case):
         self.assertEqual(len(logged.output), 1)
         self.assertIn("there is no engine.name in this version", logged.output[0])
 
+    def test_what_is_missing_without_it(self):
+        with self.assertLogs("cuspan", "WARNING") as logged:
+            hook(None, "_free_request", "vLLM Scheduler")
+        self.assertIn("not traced: ends of requests; the engine is not affected", logged.output[0])
+
     def test_once(self):
         calls, made = [], types.SimpleNamespace(name=lambda: 5)
         for _ in range(2):
@@ -107,6 +122,7 @@ class Hooks(Case):
             with (
                 mock.patch.dict("os.environ", CUSPAN_ENGINES=variable),
                 mock.patch("cuspan._engines.when_imported") as waits,
+                mock.patch("cuspan._hook_points.ENGINES", with_untested("sglang")),
             ):
                 _engines._install(self.agent)
             names = [call.args[0] for call in waits.call_args_list]
@@ -130,11 +146,16 @@ class Hooks(Case):
         follow.assert_called_once_with(self.agent, module)
 
 
+def with_untested(adapter):
+    return [engine._replace(tested=() if engine.adapter == adapter else engine.tested) for engine in ENGINES]
+
+
 class Headers(dict):
     """Fails if another header is read."""
 
     def __iter__(self):
-        return iter([(b"host", Secret()), (b"traceparent", self["traceparent"]), (b"authorization", Secret())])
+        given = [(name.encode(), value) for name, value in self.items()]
+        return iter([(b"host", Secret()), *given, (b"authorization", Secret()), (b"x-tenant-2", Secret())])
 
 
 class Secret:
@@ -143,13 +164,13 @@ class Secret:
 
 
 class Front(Case):
-    def application(self):
+    def application(self, ask=_engine_front.current):
         class Starlette:
             async def __call__(self, scope, receive, send):
                 self.seen = await asyncio.create_task(self.admit())
 
             async def admit(self):
-                return _engine_front.current()
+                return ask()
 
         _engine_front.follow(self.agent, types.SimpleNamespace(Starlette=Starlette))
         return Starlette()
@@ -178,6 +199,22 @@ class Front(Case):
         )
         self.assertEqual(seen, [(FIRST, ""), None, (SECOND, ""), None, None])
 
+    def test_headers_of_the_setting(self):
+        self.agent.engine_headers = ("x-tenant", "x-team", "traceparent")
+        several = [(b"x-tenant", b"a"), (b"x-other", Secret()), (b"x-tenant", b"b"), (b"x-team", b"c")]
+        given = [
+            Headers({"traceparent": FIRST.encode(), "x-tenant": b"acme"}),
+            several,
+            [(b"x-team", b"\xe9\n\t " + b"9" * 4000)],
+            [],
+        ]
+        application = self.application(_engine_front.attributes)
+        seen = self.call(application, *({"type": "http", "headers": headers} for headers in given))
+        self.assertEqual(seen[0], (("x-tenant", "acme"), ("traceparent", FIRST)))
+        self.assertEqual(seen[1], (("x-tenant", "a, b"), ("x-team", "c")))
+        self.assertEqual(seen[2], (("x-team", "??? " + "9" * 59),))
+        self.assertEqual(seen[3], ())
+
     def test_the_programs_own_context_comes_first(self):
         application = self.application()
         scope = {"type": "websocket", "headers": [(b"traceparent", FIRST.encode())]}
@@ -193,20 +230,103 @@ class Front(Case):
         self.assertEqual(len(logged.output), 2, logged.output)
 
 
+class Grpc(Case):
+    """Real servers and clients."""
+
+    def setUp(self):
+        super().setUp()
+        self.agent.engine_headers = ("x-tenant",)
+        self.seen = []
+        self.grpc = types.SimpleNamespace(
+            server=grpc.server,
+            ServerInterceptor=grpc.ServerInterceptor,
+            aio=types.SimpleNamespace(server=grpc.aio.server, ServerInterceptor=grpc.aio.ServerInterceptor),
+        )
+        _engine_front.follow_grpc(self.agent, self.grpc)
+
+    def note(self):
+        self.seen.append(_engine_front.current())
+        self.assertEqual(_engine_front.attributes(), (("x-tenant", "a"),))
+        return b""
+
+    def call(self, port):
+        for value in FIRST, None, SECOND:
+            metadata = [("x-other", "1"), ("x-tenant", "a"), *([("traceparent", value)] if value else [])]
+            with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+                channel.unary_unary("/engine/Generate")(b"", metadata=metadata, timeout=20)
+        self.assertEqual(self.seen, [(FIRST, ""), None, (SECOND, "")])
+
+    def test_threads(self):
+        def generate(_request, _context):
+            return self.note()
+
+        for arguments in ((), (None, ()), (None, None)):  # interceptors are the third argument, or a keyword
+            self.seen.clear()
+            server = self.grpc.server(futures.ThreadPoolExecutor(1), *arguments)
+            server.add_generic_rpc_handlers((handlers(generate),))
+            port = server.add_insecure_port("127.0.0.1:0")
+            server.start()
+            self.call(port)
+            server.stop(None).wait()
+
+    def test_asyncio(self):
+        """As in vLLM: the engine's function is called by a task of the handler."""
+
+        class Own(grpc.aio.ServerInterceptor):
+            async def intercept_service(self, continuation, details):
+                order.append(_engine_front.current())
+                return await continuation(details)
+
+        async def generate(_request, _context):
+            async def admit():
+                return self.note()
+
+            return await asyncio.create_task(admit())
+
+        async def serve(*arguments, **keywords):
+            server = self.grpc.aio.server(*arguments, **keywords)
+            server.add_generic_rpc_handlers((handlers(generate),))
+            port = server.add_insecure_port("127.0.0.1:0")
+            await server.start()
+            await asyncio.get_running_loop().run_in_executor(None, self.call, port)
+            await server.stop(None)
+
+        for arguments, keywords in ((), {}), ((), {"interceptors": [Own()]}), ((None, None, (Own(),)), {}):
+            self.seen, order = [], []
+            asyncio.run(serve(*arguments, **keywords))
+            self.assertEqual(order, self.seen if arguments or keywords else [])
+
+    def test_errors(self):
+        with self.assertLogs("cuspan", "WARNING") as logged:
+            with mock.patch("cuspan._engine_front._with_interceptor", refuse):
+                self.grpc.server(futures.ThreadPoolExecutor(1)).stop(None)
+            with mock.patch("cuspan._engine_front._note", refuse):
+                server = self.grpc.server(futures.ThreadPoolExecutor(1))
+                server.add_generic_rpc_handlers((handlers(lambda *_: b"fine"),))
+                port = server.add_insecure_port("127.0.0.1:0")
+                server.start()
+                with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
+                    self.assertEqual(channel.unary_unary("/engine/Generate")(b"", timeout=20), b"fine")
+                server.stop(None).wait()
+        self.assertEqual(len(logged.output), 1, logged.output)
+        self.assertIn("the hook of gRPC.server failed (Refused", logged.output[0])
+
+    def test_without_servers(self):
+        self.grpc.server = self.grpc.aio.server = None
+        with self.assertLogs("cuspan", "WARNING") as logged:
+            _engine_front.follow_grpc(self.agent, self.grpc)
+        self.assertEqual(len(logged.output), 1, logged.output)
+        self.assertIn("no gRPC.server in this version of the engine; not traced: contexts of gRPC", logged.output[0])
+
+
+def handlers(generate):
+    return grpc.method_handlers_generic_handler("engine", {"Generate": grpc.unary_unary_rpc_method_handler(generate)})
+
+
 class Vllm(Case):
     """An engine in one process: EngineCore, a scheduler and a worker."""
 
-    POINTS = [
-        "vLLM OutputProcessor.add_request",
-        "vLLM EngineCore.__init__",
-        "vLLM Scheduler.schedule",
-        "vLLM Scheduler._free_request",
-        "vLLM WorkerWrapperBase.init_worker",
-        "vLLM Worker.execute_model",
-        "vLLM Worker.sample_tokens",
-        "vLLM Worker.execute_dummy_batch",
-        "vLLM Output.get_output",
-    ]
+    POINTS = [point.replace("AsyncModelRunnerOutput", "Output") for point in points_of("vLLM")]
 
     def made(self, traces=None):
         modules = fake_vllm()
@@ -272,6 +392,27 @@ class Vllm(Case):
             self.assertEqual(found, wanted if traces else [None, None])
             context = list(self.agent.requests.values())[-1]["context"]
             self.assertEqual((context.traceparent(), context.tracestate), (SECOND, "x=y"))
+
+    def test_headers_of_the_setting_travel_beside_them(self):
+        given = (("x-tenant", "acme"), ("x-team", "7"))
+        for traces in None, "http://localhost":
+            engine = self.made(traces)
+            with mock.patch("cuspan._engine_vllm.attributes", lambda: given), cuspan.attach(FIRST):
+                engine.add("a", prompt=5)
+                engine.add("b", prompt=5, headers={"traceparent": SECOND})
+            engine.add("c", prompt=5)
+            stamp = engine.scheduler.schedule({"a": 1, "b": 1, "c": 1}).cuspan
+            self.assertEqual([new[-1] for new in stamp[5]], [given, given, ()])
+            self.assertEqual([new[2] for new in stamp[5]], [(FIRST, ""), (SECOND, ""), None])
+            found = [engine.scheduler.requests[name].trace_headers for name in ("a", "b", "c")]
+            self.assertEqual(found, [{"traceparent": FIRST}, {"traceparent": SECOND}, None] if traces else [None] * 3)
+
+    def test_headers_without_a_context(self):
+        engine = self.made("http://localhost")
+        with mock.patch("cuspan._engine_vllm.attributes", lambda: (("x-tenant", "acme"),)):
+            engine.add("a", prompt=5)
+        [new] = engine.scheduler.schedule({"a": 1}).cuspan[5]
+        self.assertEqual((new[2], new[-1]), (None, (("x-tenant", "acme"),)))
 
     def test_a_scheduler_that_frees_in_another_way(self):
         engine = self.made()
@@ -552,7 +693,7 @@ class Sglang(Case):
 
     def test_each_hook_missing_or_raising(self):
         wanted, original = (4, 2), _engines.hook
-        for point in "__init__", "run_batch", "process_batch_result":
+        for point in (point.rpartition(".")[2] for point in points_of("SGLang")):
             for how in "missing", "raising":
 
                 def broken(owner, name, label, before=None, after=None, point=point, how=how):
