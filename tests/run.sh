@@ -286,6 +286,7 @@ part_ranks() {
         tests/training/acceptance.py --driver build/ranks_driver --long
 }
 part_engines() { release_build && tests/engines/run.sh build; }
+part_engines-newest() { python_with pip && "$PYTHON" tools/check_engines.py; }
 part_trainers() { release_build && python/tests/trainers.sh build; }
 part_profiles() { release_build && tests/e2e/profiles.sh; }
 part_fleet-fuzz-long() { release_build && tests/fleet/fuzz.sh build 10000 "$(date +%s)"; }
@@ -518,6 +519,7 @@ release_parts() {
     run_part ranks "findings across ranks: 200 seeds; 1,024 ranks with 500 collectives a step"
     run_part trainers "steps of PyTorch's and JAX's trainers on a CPU (4 GB to download)"
     run_part engines "transformers and vLLM on a CPU: iterations, requests and tokens are the engine's own (8 GB to download)"
+    run_part engines-newest "hook points in the newest wheels of serving engines, as PyPI has them today"
     run_part suites-gpu "tests of PyTorch, Triton and NVIDIA's samples with and without the agent, on this machine's GPU" \
         part_suites-gpu torch-cuda torch-profiler triton-core triton-language triton-runtime samples
     run_part suites-gpu-cupy "the same with CuPy's tests" part_suites-gpu cupy-cuda cupy-core

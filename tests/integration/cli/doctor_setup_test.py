@@ -13,10 +13,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "support")]
+sys.path[:0] = [str(Path(__file__).resolve().parents[2] / "support"), str(Path(__file__).resolve().parents[3] / "python")]
 
 import doctor_case  # noqa: E402
+from cuspan._hook_points import ENGINES  # noqa: E402
 from doctor_case import IS_ROOT  # noqa: E402
+from made_hook_points import write_engine  # noqa: E402
 from preload import preloadable  # noqa: E402
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
@@ -144,6 +146,31 @@ class Injection(doctor_case.Case):
                     script.write_text(f"#!{first}\n")
                     self.says("injection.python", level, text, program=[script])
         self.says("injection.python", "ok", "not Python itself", program=["true"])
+
+    def test_engines(self):
+        site, programs = self.directory / "site", self.directory / "bin"
+        site.mkdir()
+        programs.mkdir()
+        vllm = next(engine for engine in ENGINES if engine.name == "vLLM")
+        write_engine(site, vllm, vllm.tested[0])
+        env = {"PYTHONPATH": site}
+        found = rf"vLLM {vllm.tested[0]} \({site}\): all hook points found$"
+        self.says("injection.engines", "ok", found, env=env)
+        self.says("injection.engines", "ok", found, env=env, program=["bash", "serve.sh"])
+        (site / "vllm/v1/engine/core.py").write_text("class EngineCore: pass\n")
+        self.says("injection.engines", "warning", r"has no EngineCore.__init__\(\), .*; not traced: iterations", "tested", env=env)
+        # The program's own Python, which an installed script names.
+        own, script = programs / "python3.99", programs / "vllm"
+        own.write_text("#!/bin/sh\nprintf 'ok\\tfound by %s\\t\\n' \"$0\"\n")
+        script.write_text(f"#!{own}\n")
+        own.chmod(0o755)
+        script.chmod(0o755)
+        for program in [own, "serve.py"], [script, "serve"]:
+            self.says("injection.engines", "ok", f"found by {own}$", program=program)
+        own.write_text("#!/bin/sh\necho ok\nexit 1\n")
+        self.says("injection.engines", "unknown", "did not say", program=[own])
+        self.says("injection.engines", "skipped", "nopython was not found", program=[programs / "pythonnopython"])
+        self.says("injection.engines", "unknown", "cannot be read", arguments=["--library", self.agent()])
 
     def compiled(self, name, *flags):
         target = self.directory / name

@@ -23,6 +23,7 @@
     X(injection, nvtx, NOTHING, "does NVTX_INJECTION64_PATH point to the agent")                             \
     X(injection, nccl, NOTHING, "does NCCL_PROFILER_PLUGIN point to the agent")                              \
     X(injection, python, LIBRARY, "are the training steps of Python programs found")                         \
+    X(injection, engines, LIBRARY, "which serving engines does Python have, with which hook points")         \
     X(injection, program, PROGRAM, "can the driver load the agent into the program")                         \
     X(injection, preload, NOTHING, "which libraries are preloaded into every program")                       \
     X(injection, tools, NOTHING, "is a variable of another tool set")                                        \

@@ -1,4 +1,5 @@
-/* Whether Python programs that do not import cuspan load what follows their training steps. */
+/* Whether Python programs that do not import cuspan load what follows their training steps and serving
+ * engines, and which engines their Python has. */
 #include "agent/operate/run/injection.h"
 #include "agent/operate/run/launch.h"
 
@@ -7,9 +8,15 @@
 #include "agent/operate/doctor/elf.h"
 #include "cli/util/xalloc.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#define ANSWER_BYTES   8192
+#define ANSWER_WAIT_MS 20000
 
 static bool is_python(const char *word)
 {
@@ -37,30 +44,31 @@ static char excluding_option(char *const *words)
     return found;
 }
 
-/* False: the program is not Python. */
-static bool read_options(const struct doctor *doctor, char *excluding)
+/* The program's Python; allocated; NULL: the program is not Python. */
+static char *find_python(const struct doctor *doctor, char *excluding)
 {
     struct elf_facts facts;
-    char *words[ELF_WORDS_MAX];
-    bool is_found = is_python(doctor->program[0]);
-    if (is_found) {
+    char *words[ELF_WORDS_MAX], *python = NULL;
+    if (is_python(doctor->program[0])) {
         *excluding = excluding_option(doctor->program + 1);
-        return true;
+        return xstrdup(doctor->program[0]);
     }
     char *path = launch_find(doctor->program[0]);
     if (path && elf_read(path, &facts) && facts.is_script) {
         char *const *found = elf_interpreter_words(facts.interpreter, words);
-        is_found = *found && is_python(*found);
-        *excluding = is_found ? excluding_option(found + 1) : 0;
+        if (*found && is_python(*found)) {
+            *excluding = excluding_option(found + 1);
+            python = xstrdup(*found);
+        }
     }
     free(path);
-    return is_found;
+    return python;
 }
 
 static void check_program(struct doctor *doctor, const char *archive)
 {
-    char excluding = 0;
-    if (!read_options(doctor, &excluding)) {
+    char excluding = 0, *python = find_python(doctor, &excluding);
+    if (!python) {
         doctor_result(doctor, RESULT_OK,
                       "%s is not Python itself; cuspan run sets PYTHONPATH for Python "
                       "programs that it starts",
@@ -80,6 +88,7 @@ static void check_program(struct doctor *doctor, const char *archive)
         doctor_result(doctor, RESULT_OK,
                       "cuspan run adds %s to PYTHONPATH: training steps of PyTorch are found", archive);
     }
+    free(python);
 }
 
 /* The first folder of PYTHONPATH before the archive that has a sitecustomize, which Python loads instead of
@@ -141,4 +150,74 @@ void check_injection_python(struct doctor *doctor)
         check_variable(doctor, archive);
     }
     free(archive);
+}
+
+/* ---- Serving engines ---- */
+
+struct engines_query {
+    const char *python, *archive;
+};
+
+/* In a child: the lines of _hook_search.py. */
+static void ask_python(const void *query, void *answer)
+{
+    static char code[] =
+        "import sys; sys.path.insert(0, sys.argv[1]); from cuspan._hook_search import main; main()";
+    const struct engines_query *asked = query;
+    char *text = answer;
+    size_t used = 0;
+    ssize_t got = 0;
+    int ends[2], status = 0;
+    if (pipe(ends) != 0)
+        return;
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(ends[1], STDOUT_FILENO);
+        execlp(asked->python, asked->python, "-c", code, asked->archive, (char *)NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    while (used < ANSWER_BYTES - 1 && (got = read(ends[0], text + used, ANSWER_BYTES - 1 - used)) > 0)
+        used += (size_t)got;
+    close(ends[0]);
+    if (pid < 0 || waitpid(pid, &status, 0) < 0 || status != 0)
+        *text = '\0';
+}
+
+/* "SEVERITY\tFOUND\tFIX" */
+static void report_line(struct doctor *doctor, char *line)
+{
+    char *found = strchr(line, '\t'), *fix = found ? strchr(found + 1, '\t') : NULL;
+    if (!fix)
+        return;
+    *found++ = *fix++ = '\0';
+    doctor_result(doctor, strcmp(line, "ok") == 0 ? RESULT_OK : RESULT_WARNING, "%s", found);
+    if (*fix)
+        doctor_fix(doctor, "%s", fix);
+}
+
+void check_injection_engines(struct doctor *doctor)
+{
+    char excluding, failure[64], *answer = xcalloc(1, ANSWER_BYTES), *rest = NULL;
+    char *archive = injection_path_beside(&doctor->injection, PYTHON_ARCHIVE);
+    char *python = doctor->program ? find_python(doctor, &excluding) : NULL;
+    python = python ? python : xstrdup("python3");
+    char *path = launch_find(python);
+    struct engines_query query = {path, archive};
+    if (!path) {
+        doctor_result(doctor, RESULT_SKIPPED, "%s was not found", python);
+    } else if (access(archive, R_OK) != 0) {
+        doctor_result(doctor, RESULT_UNKNOWN, "%s cannot be read", archive);
+    } else if (!probe_child_run(ask_python, &query, answer, ANSWER_BYTES, ANSWER_WAIT_MS, failure) ||
+               !*answer) {
+        doctor_result(doctor, RESULT_UNKNOWN, "%s did not say which engines it has%s%s", path,
+                      *failure ? ": " : " (needs Python 3.9 or later)", failure);
+    }
+    for (char *line = strtok_r(answer, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        report_line(doctor, line);
+    free(path);
+    free(python);
+    free(archive);
+    free(answer);
 }
