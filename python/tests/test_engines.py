@@ -2,6 +2,7 @@
 run in tests/engines."""
 
 import asyncio
+import contextlib
 import decimal
 import types
 import unittest
@@ -533,6 +534,51 @@ def fake_vllm():
             self.worker = Worker()
 
     return types.SimpleNamespace(**locals(), __name__="vllm.v1.worker.worker_base")
+
+
+class Disaggregated(Case):
+    """One engine prefills, and another one, which gets its KV cache, decodes."""
+
+    def test_both_requests_are_in_one_trace(self):
+        agents, engines = [FakeAgent(), FakeAgent()], []
+        for agent in agents:
+            modules = fake_vllm()
+            _engine_vllm.follow_front(agent, modules)
+            _engine_vllm.follow_core(agent, modules)
+            _engine_vllm.follow_worker(agent, modules)
+            engines.append(Engine(modules))
+        prefill, decode = engines
+        with attached_header(FIRST):
+            prefill.add("a", prompt=5)
+        prefill.step({"a": 5})
+        prefill.free("a", "length")
+        prefill.step({}, connector=object())  # sends the cache
+        with attached_header(FIRST):
+            decode.add("a", prompt=5)
+        decode.scheduler.requests["a"].num_computed_tokens = 4  # the last one is computed again
+        for _ in range(3):
+            decode.step({"a": 1})
+        decode.free("a", "stop")
+        decode.step({})
+        requests = [made for agent in agents for made in agent.requests.values()]
+        self.assertEqual([made["context"].traceparent() for made in requests], [FIRST, FIRST])
+        self.assertEqual([(made["cached"], made["reason"]) for made in requests], [(0, FINISHED), (4, FINISHED)])
+        kinds = [[made["kind"] for made in agent.iterations] for agent in agents]
+        self.assertEqual(kinds, [[0, 2], [0, 0, 0]])
+        phases = [[part[1] for made in agent.iterations for part in made["parts"]] for agent in agents]
+        self.assertEqual(phases, [[PREFILL], [PREFILL, DECODE, DECODE]])
+        # Iterations of the two are different traces, though their numbers are the same.
+        self.assertEqual(len({made["seed"] for agent in agents for made in agent.iterations}), 2)
+
+
+@contextlib.contextmanager
+def attached_header(traceparent):
+    """As in the handler of an HTTP request."""
+    token = _engine_front._traceparent.set(traceparent)
+    try:
+        yield
+    finally:
+        _engine_front._traceparent.reset(token)
 
 
 class Engine:
