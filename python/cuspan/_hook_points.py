@@ -211,6 +211,6 @@ def lost_without(label: str, name: str) -> Optional[str]:
     for engine in ENGINES:
         if label.split(" ", 1)[0] == engine.name:
             for point in engine.points:
-                if name in functions(point) and (name != "__init__" or point.owner in label):
+                if name in functions(point):
                     return point.lost
     return None

@@ -128,6 +128,7 @@ class Hooks(Case):
                 _engines._install(self.agent)
             names = [call.args[0] for call in waits.call_args_list]
             self.assertIn("vllm.v1.engine.core", names)
+            self.assertIn("vllm.worker.worker_base", names)  # in 0.11
             self.assertEqual("sglang.srt.managers.scheduler" in names, expected)
 
     def test_nothing_without_iterations(self):
