@@ -277,10 +277,7 @@ static void log_if_alone(const struct correlate *c, const struct step *step)
  * statistics, or for the parts on ranks' spans. */
 static void measure_step(struct correlate *c, const struct step *step)
 {
-    struct step_stats_options options = {.rules = c->options.steps,
-                                         .has_metrics = c->options.settings->metrics.is_on,
-                                         .streams = c->options.settings->metrics.streams,
-                                         .exemplars = c->options.settings->metrics.exemplar_filter};
+    struct step_stats_options options = {.rules = c->options.steps, .settings = c->options.settings};
     bool is_needed = c->stats_are_on || c->options.steps->world_size > 1;
     if (!c->step_stats && is_needed && step_stats_create(&options, &c->step_stats) != STATUS_OK)
         log_once(log_warn, "no memory to measure steps");

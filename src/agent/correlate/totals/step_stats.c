@@ -2,6 +2,7 @@
 
 #include "base/accounting/counters.h"
 #include "agent/correlate/totals/busy.h"
+#include "agent/correlate/totals/measuring.h"
 #include "model/cuda/activities.h"
 #include "model/metrics/histogram.h"
 #include "model/cuda/step_host.h"
@@ -11,12 +12,6 @@
 
 /* Unions of a step's intervals of GPU work. The parts of its time are their differences. */
 enum cover { COVER_COMPUTE, COVER_COMMUNICATION, COVER_BOTH, COVER_ALL, COVERS };
-
-/* The span of this process in the step's trace; all zero: not sampled. */
-struct rank_span {
-    uint8_t trace_id[16];
-    uint8_t span_id[8];
-};
 
 /* A call of an open step. */
 struct step_call {
@@ -36,8 +31,8 @@ struct open_step {
     uint64_t begin_ns;      /* start on the host */
     uint64_t first_work_ns; /* start of its first GPU work; 0: none */
     struct step_end end;
-    uint64_t lost; /* records of work that were lost before it */
-    struct rank_span span;
+    uint64_t lost;             /* records of work that were lost before it */
+    struct measured_span span; /* of this process in the step's trace */
     struct busy_time covers[COVERS];
 };
 
@@ -48,14 +43,14 @@ struct training {
     int64_t number;
     uint8_t source;
     uint64_t elapsed_ns; /* without evaluations and checkpoints */
-    struct rank_span span;
+    struct measured_span span;
 };
 
 struct step_stats {
     struct step_stats_options options;
     struct step_times times;
     uint64_t since_ns; /* start of the current step or other time; 0: unknown */
-    struct rank_span span;
+    struct measured_span span;
     struct training training;
     struct busy_pool *pool;
     struct open_step open[STEP_STATS_OPEN_MAX];
@@ -109,41 +104,17 @@ void step_stats_destroy(struct step_stats *stats)
     free(stats);
 }
 
-/* Adds to the histogram, which is created if it is missing. */
-static void measure(struct step_stats *stats, enum metric metric, struct histogram **histogram,
-                    uint64_t duration_ns, uint64_t time_ns, const struct rank_span *span)
-{
-    static const struct rank_span none;
-    const struct metric_streams *streams =
-        stats->options.has_metrics ? &stats->options.streams->of[metric] : NULL;
-    if (streams && !*histogram &&
-        histogram_create(streams->shapes, streams->shape_count, histogram) != STATUS_OK)
-        return;
-    bool is_sampled = memcmp(span, &none, sizeof none) != 0;
-    for (struct histogram *each = *histogram; each; each = each->next) {
-        struct exemplar *exemplar = histogram_add(each, duration_ns);
-        if (stats->options.exemplars == EXEMPLAR_ALWAYS_OFF)
-            continue;
-        if (is_sampled) {
-            *exemplar = (struct exemplar){.time_ns = time_ns, .value_ns = duration_ns};
-            memcpy(exemplar->trace_id, span->trace_id, sizeof exemplar->trace_id);
-            memcpy(exemplar->span_id, span->span_id, sizeof exemplar->span_id);
-        } else if (stats->options.exemplars == EXEMPLAR_ALWAYS_ON) {
-            histogram_exemplify(exemplar, duration_ns, time_ns);
-        }
-    }
-}
-
 /* Durations of steps. */
 
 static void add_duration(struct step_stats *stats, enum step_kind kind, uint8_t source, uint64_t duration_ns,
-                         uint64_t end_ns, const struct rank_span *span)
+                         uint64_t end_ns, const struct measured_span *span)
 {
     stats->times.sums[kind].count++;
     stats->times.sums[kind].total_ns += duration_ns;
     if (kind == STEP_TRAIN)
         stats->times.last_ns = duration_ns;
-    measure(stats, METRIC_STEP_DURATION, &stats->times.durations[kind][source], duration_ns, end_ns, span);
+    measure(stats->options.settings, METRIC_STEP_DURATION, &stats->times.durations[kind][source], duration_ns,
+            end_ns, span);
 }
 
 static void end_training(struct step_stats *stats, uint64_t end_ns)
@@ -165,9 +136,9 @@ static void end_time(struct step_stats *stats, uint64_t end_ns)
         add_duration(stats, (enum step_kind)times->kind, times->source, elapsed_ns, end_ns, &stats->span);
 }
 
-static struct rank_span span_of(const struct step *step)
+static struct measured_span span_of(const struct step *step)
 {
-    struct rank_span span = {{0}, {0}};
+    struct measured_span span = {{0}, {0}};
     if (step->is_sampled) {
         memcpy(span.trace_id, step->identity.trace_id, sizeof span.trace_id);
         memcpy(span.span_id, step->span_id, sizeof span.span_id);
@@ -301,9 +272,9 @@ static void add_result(struct step_stats *stats, const struct open_step *open,
     struct step_times *times = &stats->times;
     times->measured[times->measured_count++ % MEASURED_STEPS_KEPT] = *result;
     for (unsigned part = 0; part < STEP_PARTS; part++)
-        measure(stats, METRIC_STEP_PART_DURATION, &times->parts[open->kind][part], result->parts_ns[part],
-                end_of(open), &open->span);
-    measure(stats, METRIC_STEP_COMMUNICATION_DURATION, &times->communication[open->kind],
+        measure(stats->options.settings, METRIC_STEP_PART_DURATION, &times->parts[open->kind][part],
+                result->parts_ns[part], end_of(open), &open->span);
+    measure(stats->options.settings, METRIC_STEP_COMMUNICATION_DURATION, &times->communication[open->kind],
             result->communication_ns, end_of(open), &open->span);
 }
 

@@ -10,7 +10,7 @@
 #include "agent/correlate/totals/totals.h"
 #include "agent/correlate/trace/steps.h"
 #include "model/metrics/live_stats.h"
-#include "model/metrics/views.h"
+#include "model/settings/settings.h"
 
 #define STEP_STATS_OPEN_MAX                                                                                  \
     256 /* steps that wait for their GPU records; more are counted as steps_unmeasured */
@@ -21,10 +21,8 @@
 struct step_stats;
 
 struct step_stats_options {
-    const struct step_rules *rules; /* not owned */
-    bool has_metrics;               /* metrics are exported: adds to histograms */
-    const struct streams *streams;  /* only with metrics: the shapes of histograms, not owned */
-    enum exemplar_filter exemplars;
+    const struct step_rules *rules;  /* not owned */
+    const struct settings *settings; /* not owned */
 };
 
 enum status step_stats_create(const struct step_stats_options *options, struct step_stats **stats) MUST_CHECK;

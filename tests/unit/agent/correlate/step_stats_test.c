@@ -228,7 +228,7 @@ static void measure_kernels(uint64_t count, bool is_exact)
     const struct step at = {.at = {.number = 5, .time = BASE_NS + 1000}};
     const struct step_end end = {
         .end_ns = BASE_NS + 1000000, .ready_ns = BASE_NS + 1000, .is_complete = true};
-    const struct step_stats_options options = {.rules = &rules};
+    const struct step_stats_options options = {.rules = &rules, .settings = &settings};
     struct step_stats *stats;
     struct measured_step parts;
     assert_int_equal(step_stats_create(&options, &stats), STATUS_OK);
