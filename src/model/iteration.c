@@ -16,6 +16,11 @@ const char *request_end_name(uint32_t reason)
     return names[reason];
 }
 
+const char *request_phase_name(enum request_phase phase)
+{
+    return phase == REQUEST_PREFILL ? "prefill" : "decode";
+}
+
 static uint64_t key_of(uint64_t seed, int64_t number)
 {
     return hash_mix(hash_mix(seed) ^ (uint64_t)number);

@@ -15,6 +15,8 @@ enum iteration_kind { ITERATION_FORWARD, ITERATION_DUMMY, ITERATION_TRANSFER, IT
 enum request_phase { REQUEST_PREFILL, REQUEST_DECODE };
 #define REQUEST_PHASES 2
 enum request_end { REQUEST_FINISHED, REQUEST_ABORTED, REQUEST_FAILED };
+#define ITERATION_KINDS 4
+#define REQUEST_ENDS    3
 
 #define REQUEST_MAY_BE_SAMPLED 1u /* bit of its number: capture is awake while the request is in progress */
 #define ENGINE_NAME_BYTES      32
@@ -76,6 +78,7 @@ struct engine_event {
 /* As in the attributes engine.iteration.kind, engine.request.end; valid for the values above. */
 const char *iteration_kind_name(uint8_t kind);
 const char *request_end_name(uint32_t reason);
+const char *request_phase_name(enum request_phase phase);
 
 struct step_identity iteration_identify(uint64_t seed, int64_t number);
 /* The ID of a rank's span in the iteration's trace. */

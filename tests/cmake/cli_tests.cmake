@@ -78,7 +78,7 @@ cuspan_unit_test(nvml cuspan_capture ${CMAKE_DL_LIBS})
 target_compile_definitions(nvml_test PRIVATE FAKE_NVML="$<TARGET_FILE:fake_nvml>")
 add_dependencies(nvml_test fake_nvml)
 if(NOT CUSPAN_SANITIZE STREQUAL "thread")
-  foreach(topic totals exemplars views hardware operations spool steps)
+  foreach(topic totals exemplars views hardware operations spool steps engines)
     add_test(NAME integration/metrics_${topic}
              COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/metrics_test.sh ${topic} ${CMAKE_BINARY_DIR})
   endforeach()

@@ -6,7 +6,7 @@ endforeach()
 # Records in, spans out.
 add_library(correlate_harness STATIC tests/unit/support/correlate_harness.c)
 target_link_libraries(correlate_harness PUBLIC cuspan_correlate cuspan_cmocka)
-foreach(part collective_spans call_spans activity_spans context_errors device_spans thread_events range_spans session_spans step_spans step_limits engine_spans step_stats counting profile_links)
+foreach(part collective_spans call_spans activity_spans context_errors device_spans thread_events range_spans session_spans step_spans step_limits engine_spans engine_stats step_stats counting profile_links)
   cuspan_unit_test(${part} correlate_harness)
 endforeach()
 

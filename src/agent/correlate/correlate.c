@@ -18,6 +18,7 @@
 #include "agent/correlate/state.h"
 #include "agent/correlate/thread_events.h"
 #include "agent/correlate/totals/allocations.h"
+#include "agent/correlate/totals/engine_stats.h"
 #include "agent/correlate/totals/program_stats.h"
 #include "agent/correlate/totals/step_stats.h"
 
@@ -91,6 +92,7 @@ void correlate_destroy(struct correlate *correlate)
 {
     if (!correlate)
         return;
+    engine_stats_destroy(correlate->engine_stats);
     engine_spans_destroy(correlate->engine);
     pending_destroy(correlate->pending);
     graphs_destroy(correlate->graphs);
@@ -183,6 +185,7 @@ struct live_stats *correlate_live_stats(struct correlate *c)
 {
     struct live_stats *stats = program_stats_read(c->stats);
     stats->steps = step_stats_read(c->step_stats);
+    stats->engines = engine_stats_read(c->engine_stats);
     return stats;
 }
 
@@ -190,6 +193,7 @@ void correlate_begin_interval(struct correlate *c, bool is_delta)
 {
     program_stats_begin_interval(c->stats, is_delta);
     step_stats_begin_interval(c->step_stats, is_delta);
+    engine_stats_begin_interval(c->engine_stats, is_delta);
 }
 
 bool correlate_profile_is_full(const struct correlate *c)

@@ -3,6 +3,7 @@
 #include "agent/correlate/counting.h"
 #include "agent/correlate/spans.h"
 #include "agent/correlate/state.h"
+#include "agent/correlate/totals/engine_stats.h"
 #include "agent/correlate/trace/engine_requests.h"
 #include "base/accounting/counters.h"
 #include "base/hash.h"
@@ -42,8 +43,6 @@ struct engine {
     char texts[PARTS_SHOWN_MAX][PART_TEXT_BYTES];
 };
 
-static const char *const phase_names[REQUEST_PHASES] = {"prefill", "decode"};
-
 void engine_spans_destroy(struct engine *engine)
 {
     for (uint32_t i = 0; engine && i < OPEN_MAX; i++)
@@ -71,6 +70,9 @@ static struct engine *engine_of(struct correlate *c)
     }
     if (!c->engine)
         log_once(log_warn, "no memory for a serving engine's iterations, which therefore have no spans");
+    if (c->engine && c->options.settings->metrics.is_on &&
+        engine_stats_create(c->options.settings, c->engine->requests, &c->engine_stats) != STATUS_OK)
+        log_once(log_warn, "no memory for metrics of a serving engine");
     return c->engine;
 }
 
@@ -130,6 +132,8 @@ static void begin_request(struct correlate *c, const struct engine_request *give
     struct parent parent = {.is_session = false};
     write_id(c->options.settings, given->id, id);
     struct request *request = engine_requests_add(c->engine->requests, given->number, id);
+    if (request)
+        engine_stats_admit(c->engine_stats, request, given->arrived_ns ? given->arrived_ns : time_ns);
     bool is_sampled = request && sample(c, given, time_ns, &parent);
     struct request_trace *trace = is_sampled ? engine_requests_trace(c->engine->requests, request) : NULL;
     counter_add(COUNTER_engine_requests, 1);
@@ -243,6 +247,12 @@ static void end_request(struct correlate *c, const struct engine_request_end *gi
     if (!request)
         return;
     struct request_trace *trace = request->trace;
+    struct measured_span span = {{0}, {0}};
+    if (trace) {
+        memcpy(span.trace_id, trace->parent.trace_id, sizeof span.trace_id);
+        memcpy(span.span_id, trace->span_id, sizeof span.span_id);
+    }
+    engine_stats_end(c->engine_stats, request, given, time_ns, &span);
     if (!trace) {
         engine_requests_remove(c->engine->requests, request);
         return;
@@ -332,6 +342,7 @@ void engine_spans_begin(struct correlate *c, struct step *step, struct engine_ev
         event->iteration.part_count = 0;
     }
     add_parts(c, open);
+    engine_stats_begin_iteration(c->engine_stats, open->event, open->begin_ns);
     step->iteration = index + 1;
 }
 
@@ -357,6 +368,7 @@ void engine_spans_end(struct correlate *c, uint32_t iteration, uint64_t time_ns)
 {
     struct open_iteration *open = open_at(c, iteration);
     open->end_ns = time_ns;
+    engine_stats_end_iteration(c->engine_stats, open->event, open->begin_ns, time_ns, open->is_sampled);
     for (uint32_t i = 0; i < open->event->iteration.part_count; i++) {
         const struct iteration_part *part = &open->event->parts[i];
         struct request *request = engine_requests_find(c->engine->requests, part->request);
@@ -378,6 +390,8 @@ static void divide(struct correlate *c, const struct open_iteration *open, const
     bool has_slept = c->options.slept_between && c->options.slept_between(open->begin_ns, end_ns);
     bool is_measured = account ? !account->totals.is_incomplete : !has_slept;
     uint64_t gpu_ns = account ? totals_gpu_ns(accounts_pool(c->counting.accounts), &account->totals) : 0;
+    if (is_measured)
+        engine_stats_add_gpu(c->engine_stats, iteration, gpu_ns);
     for (uint32_t i = 0; i < iteration->part_count; i++) {
         const struct iteration_part *part = &open->event->parts[i];
         struct request *request = engine_requests_find(c->engine->requests, part->request);
@@ -454,7 +468,8 @@ static void put_parts(struct correlate *c, struct span *span, const struct open_
             int length = snprintf(
                 engine->texts[shown], PART_TEXT_BYTES, "%s%s%s %" PRIu32, request ? request->id : "",
                 request && *request->id ? " " : "",
-                phase_names[part->phase == REQUEST_PREFILL ? REQUEST_PREFILL : REQUEST_DECODE], part->tokens);
+                request_phase_name(part->phase == REQUEST_PREFILL ? REQUEST_PREFILL : REQUEST_DECODE),
+                part->tokens);
             engine->items[shown] =
                 (struct span_attr){.type = ATTR_STRING, .s = engine->texts[shown], .len = (uint32_t)length};
             shown++;

@@ -143,9 +143,10 @@ struct correlate {
     struct collectives *collectives; /* NULL: the program has not used NCCL */
     struct allocations *allocations;
     struct program_stats *stats;
-    bool stats_are_on;             /* as of the last tick */
-    struct engine *engine;         /* NULL: the program has reported no serving engine */
-    struct step_stats *step_stats; /* NULL: no step has needed it so far */
+    bool stats_are_on;                 /* as of the last tick */
+    struct engine *engine;             /* NULL: the program has reported no serving engine */
+    struct engine_stats *engine_stats; /* NULL: it has reported none, or there are no metrics */
+    struct step_stats *step_stats;     /* NULL: no step has needed it so far */
     struct attribute_plan plan;
     struct kernel_names *names;
     struct shared_table shared;

@@ -18,11 +18,32 @@
 #define AS_NS(ns)      (ns)
 #define AS_SECONDS(ns) ((double)(ns) / 1e9)
 
-const struct histogram_shape histogram_default_explicit = {.form = HISTOGRAM_EXPLICIT,
-                                                           .records_min_max = true,
-                                                           .bound_count = HISTOGRAM_BOUNDS,
-                                                           .bounds = {DEFAULT_LIMITS(AS_SECONDS)},
-                                                           .limits_ns = {DEFAULT_LIMITS(AS_NS)}};
+/* As OpenTelemetry's conventions for generative AI recommend. */
+#define MS 1000000ll
+#define REQUEST_LIMITS(X)                                                                                    \
+    X(10 * MS), X(20 * MS), X(40 * MS), X(80 * MS), X(160 * MS), X(320 * MS), X(640 * MS), X(1280 * MS),     \
+        X(2560 * MS), X(5120 * MS), X(10240 * MS), X(20480 * MS), X(40960 * MS), X(81920 * MS)
+#define FIRST_TOKEN_LIMITS(X)                                                                                \
+    X(1 * MS), X(5 * MS), X(10 * MS), X(20 * MS), X(40 * MS), X(60 * MS), X(80 * MS), X(100 * MS),           \
+        X(250 * MS), X(500 * MS), X(750 * MS), X(1000 * MS), X(2500 * MS), X(5000 * MS), X(7500 * MS),       \
+        X(10000 * MS)
+#define PER_TOKEN_LIMITS(X)                                                                                  \
+    X(10 * MS), X(25 * MS), X(50 * MS), X(75 * MS), X(100 * MS), X(150 * MS), X(200 * MS), X(300 * MS),      \
+        X(400 * MS), X(500 * MS), X(750 * MS), X(1000 * MS), X(2500 * MS)
+
+#define EXPLICIT(LIMITS)                                                                                     \
+    {                                                                                                        \
+        .form = HISTOGRAM_EXPLICIT, .records_min_max = true,                                                 \
+        .bound_count = sizeof(double[]){LIMITS(AS_SECONDS)} / sizeof(double),                                \
+        .bounds = {LIMITS(AS_SECONDS)}, .limits_ns = {                                                       \
+            LIMITS(AS_NS)                                                                                    \
+        }                                                                                                    \
+    }
+
+const struct histogram_shape histogram_default_explicit = EXPLICIT(DEFAULT_LIMITS);
+const struct histogram_shape histogram_of_requests = EXPLICIT(REQUEST_LIMITS);
+const struct histogram_shape histogram_of_first_tokens = EXPLICIT(FIRST_TOKEN_LIMITS);
+const struct histogram_shape histogram_per_token = EXPLICIT(PER_TOKEN_LIMITS);
 const struct histogram_shape histogram_default_exponential = {.form = HISTOGRAM_EXPONENTIAL,
                                                               .records_min_max = true,
                                                               .scale_max = HISTOGRAM_SCALE_MAX,

@@ -7,6 +7,8 @@
 
 /* The defaults without a view. */
 extern const struct histogram_shape histogram_default_explicit, histogram_default_exponential;
+/* The same for requests to model servers, explicit. */
+extern const struct histogram_shape histogram_of_requests, histogram_of_first_tokens, histogram_per_token;
 
 /* Sets the bounds of an explicit shape. INVALID: too many, not ascending, or not finite. */
 enum status histogram_set_bounds(struct histogram_shape *shape, const double *bounds,

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/limits.h"
+#include "model/iteration.h"
 #include "model/step.h"
 
 #include <stdbool.h>
@@ -155,6 +156,21 @@ struct step_times {
     struct histogram *communication[STEP_NONE];
 };
 
+#define LIVE_STATS_ENGINES_MAX 4
+
+/* A serving engine, by its name, on one rank. */
+struct engine_figures {
+    bool is_used, is_others; /* is_others: all beyond the maximum */
+    char name[ENGINE_NAME_BYTES];
+    int32_t rank;
+    uint64_t active; /* requests */
+    uint64_t tokens[REQUEST_PHASES], preemptions;
+    uint64_t gpu_ns[ITERATION_KINDS];
+    /* NULL: there was none. */
+    struct histogram *iterations[ITERATION_KINDS];
+    struct histogram *requests[REQUEST_ENDS], *queue, *first_token, *per_token;
+};
+
 struct live_stats {
     bool is_on;
     uint64_t since_ns;
@@ -165,6 +181,8 @@ struct live_stats {
     uint32_t kernel_count;
     struct kernel_stats *kernels[LIVE_STATS_KERNELS_MAX];
     struct step_times *steps; /* NULL: the program has reported none */
+    const struct engine_figures
+        *engines; /* LIVE_STATS_ENGINES_MAX, and one for all others; NULL: the program has reported none */
 };
 
 /* CUPTI's name for the direction of a copy: "HostToDevice". */

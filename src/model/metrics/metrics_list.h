@@ -21,6 +21,15 @@
     X(STEP_DURATION, "training.step.duration", "s", HISTOGRAM, SECONDS, "cuda.process.rank, training.step.kind, training.step.source", "Duration of the steps of a training job, also of those that are not sampled.") \
     X(STEP_PART_DURATION, "training.step.part.duration", "s", HISTOGRAM, SECONDS, "cuda.process.rank, training.step.kind, training.step.part", "Parts of sampled steps on the GPU: compute, exposed_communication, copies and idle.") \
     X(STEP_COMMUNICATION_DURATION, "training.step.communication.duration", "s", HISTOGRAM, SECONDS, "cuda.process.rank, training.step.kind", "Time of sampled steps in collectives, also while compute ran, with the wait for other ranks.") \
+    X(REQUEST_DURATION, "gen_ai.server.request.duration", "s", HISTOGRAM, SECONDS, "gen_ai.operation.name, gen_ai.provider.name, error.type", "Duration of requests.") \
+    X(REQUEST_FIRST_TOKEN, "gen_ai.server.time_to_first_token", "s", HISTOGRAM, SECONDS, "gen_ai.operation.name, gen_ai.provider.name", "Time to the first token of finished requests.") \
+    X(REQUEST_PER_TOKEN, "gen_ai.server.time_per_output_token", "s", HISTOGRAM, SECONDS, "gen_ai.operation.name, gen_ai.provider.name", "Time for each further token of finished requests.") \
+    X(REQUEST_QUEUE, "engine.request.queue.duration", "s", HISTOGRAM, SECONDS, "engine.name", "Time until the first iteration of a request.") \
+    X(REQUESTS_ACTIVE, "engine.active_requests", "{request}", UP_DOWN, INT, "engine.name", "Requests between their first iteration and their end.") \
+    X(ENGINE_TOKENS, "engine.tokens", "{token}", SUM, INT, "engine.name, engine.phase", "Computed tokens.") \
+    X(ENGINE_PREEMPTIONS, "engine.preemptions", "{preemption}", SUM, INT, "engine.name", "Preemptions of requests.") \
+    X(ITERATION_DURATION, "engine.iteration.duration", "s", HISTOGRAM, SECONDS, "engine.name, engine.iteration.kind, cuda.process.rank", "Duration of iterations on the host.") \
+    X(ENGINE_GPU_TIME, "engine.gpu.time", "s", SUM, SECONDS, "engine.name, engine.iteration.kind, cuda.process.rank", "GPU busy time of iterations.") \
     X(MEMORY_USAGE, "cuda.memory.usage", "By", UP_DOWN, INT, "hw.id, cuda.device.id, cuda.memory.kind", "Memory allocated by the program.") \
     X(MEMORY_PEAK, "cuda.memory.peak", "By", GAUGE, INT, "hw.id, cuda.device.id, cuda.memory.kind", "Peak of the memory allocated by the program.") \
     X(COUNTER_THROUGHPUT, "cuda.counter.throughput", "By/s", GAUGE, DOUBLE, "hw.id, cuda.device.id, cuda.counter.name, cuda.counter.statistic", "Bytes per second counted on the whole GPU.") \

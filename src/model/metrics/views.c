@@ -41,9 +41,16 @@ void view_deinit(struct view *view)
     filter_deinit(&view->keys);
 }
 
-static const struct histogram_shape *default_shape(enum histogram_form form)
+static const struct histogram_shape *default_shape(enum metric metric, enum histogram_form form)
 {
-    return form == HISTOGRAM_EXPLICIT ? &histogram_default_explicit : &histogram_default_exponential;
+    static const struct histogram_shape *const own[METRIC_COUNT] = {
+        [METRIC_REQUEST_DURATION] = &histogram_of_requests,
+        [METRIC_REQUEST_FIRST_TOKEN] = &histogram_of_first_tokens,
+        [METRIC_REQUEST_PER_TOKEN] = &histogram_per_token,
+        [METRIC_REQUEST_QUEUE] = &histogram_of_first_tokens};
+    if (form == HISTOGRAM_EXPONENTIAL)
+        return &histogram_default_exponential;
+    return own[metric] ? own[metric] : &histogram_default_explicit;
 }
 
 /* The index of the metric's shape for the stream. A sum can use any. */
@@ -74,7 +81,7 @@ static void add_stream(struct metric_streams *streams, enum metric metric, const
     if (stream->info.type != METRIC_HISTOGRAM)
         return;
     bool has_shape = view && view->aggregation == AGGREGATION_SHAPE;
-    stream->shape = shape_for(streams, has_shape ? &view->shape : default_shape(form), is_sum);
+    stream->shape = shape_for(streams, has_shape ? &view->shape : default_shape(metric, form), is_sum);
     if (is_sum)
         stream->info.type = METRIC_SUM;
 }

@@ -31,6 +31,30 @@ static void test_without_views_each_metric_is_one_stream(void **state)
     free(streams);
 }
 
+static void test_requests_to_model_servers_have_buckets_of_their_own(void **state)
+{
+    static const struct {
+        enum metric metric;
+        unsigned count;
+        double first, last;
+    } wanted[] = {{METRIC_REQUEST_DURATION, 14, 0.01, 81.92},
+                  {METRIC_REQUEST_FIRST_TOKEN, 16, 0.001, 10},
+                  {METRIC_REQUEST_PER_TOKEN, 13, 0.01, 2.5},
+                  {METRIC_REQUEST_QUEUE, 16, 0.001, 10},
+                  {METRIC_ITERATION_DURATION, HISTOGRAM_BOUNDS, 1e-6, 10}};
+    make(NULL, 0, HISTOGRAM_EXPLICIT);
+    for (unsigned i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        const struct histogram_shape *shape = streams->of[wanted[i].metric].shapes[0];
+        struct histogram_shape again = {.form = HISTOGRAM_EXPLICIT};
+        assert_int_equal(shape->bound_count, wanted[i].count);
+        assert_true(shape->bounds[0] == wanted[i].first);
+        assert_true(shape->bounds[shape->bound_count - 1] == wanted[i].last);
+        assert_int_equal(histogram_set_bounds(&again, shape->bounds, shape->bound_count), STATUS_OK);
+        assert_memory_equal(again.limits_ns, shape->limits_ns, sizeof again.limits_ns);
+    }
+    free(streams);
+}
+
 static unsigned selected(const struct view *view)
 {
     unsigned count = 0;
@@ -126,6 +150,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_without_views_each_metric_is_one_stream),
+        cmocka_unit_test(test_requests_to_model_servers_have_buckets_of_their_own),
         cmocka_unit_test(test_a_view_selects_by_all_that_it_names),
         cmocka_unit_test(test_what_can_not_be_is_told),
         cmocka_unit_test(test_views_make_streams),

@@ -330,6 +330,71 @@ static void add_steps(struct metrics *m, const struct step_times *steps)
         add_step(m, METRIC_STEP_COMMUNICATION_DURATION, steps, kind, steps->communication[kind], NULL, NULL);
 }
 
+static void put_engine(struct metric_point *point, const struct attr_key *key,
+                       const struct engine_figures *engine)
+{
+    if (engine->is_others)
+        put_overflow(point);
+    else
+        put_text(point, key, engine->name);
+}
+
+/* By the conventions for model servers. `end`: other than REQUEST_FINISHED, an error. */
+static void add_requests(struct metrics *m, enum metric metric, const struct engine_figures *engine,
+                         const struct histogram *histogram, unsigned end)
+{
+    struct metric_point *point = add_histogram(m, metric, histogram);
+    put_text(point, ATTR(SEMCONV_GEN_AI_OPERATION_NAME), "text_completion");
+    put_engine(point, ATTR(SEMCONV_GEN_AI_PROVIDER_NAME), engine);
+    if (end != REQUEST_FINISHED)
+        put_text(point, &key_error_type, request_end_name(end));
+}
+
+static void put_iterations(struct metric_point *point, const struct engine_figures *engine, unsigned kind)
+{
+    put_engine(point, ATTR(SEMCONV_ENGINE_NAME), engine);
+    put_text(point, ATTR(SEMCONV_ENGINE_ITERATION_KIND), iteration_kind_name((uint8_t)kind));
+    if (!engine->is_others)
+        put_int(point, ATTR(SEMCONV_CUDA_PROCESS_RANK), engine->rank);
+}
+
+/* The engine's points of one metric. */
+static void add_engine(struct metrics *m, enum metric metric, uint32_t series,
+                       const struct engine_figures *engine)
+{
+    for (unsigned end = 0; end < REQUEST_ENDS && metric == METRIC_REQUEST_DURATION; end++)
+        add_requests(m, metric, engine, engine->requests[end], end);
+    for (unsigned phase = 0; phase < REQUEST_PHASES && metric == METRIC_ENGINE_TOKENS; phase++) {
+        uint64_t tokens = engine->tokens[phase];
+        struct metric_point *point = tokens ? add_sum(m, metric, series | phase, tokens) : NULL;
+        put_engine(point, ATTR(SEMCONV_ENGINE_NAME), engine);
+        put_text(point, ATTR(SEMCONV_ENGINE_PHASE), request_phase_name((enum request_phase)phase));
+    }
+    for (unsigned kind = 0; kind < ITERATION_KINDS && metric == METRIC_ITERATION_DURATION; kind++)
+        put_iterations(add_histogram(m, metric, engine->iterations[kind]), engine, kind);
+    for (unsigned kind = 0; kind < ITERATION_KINDS && metric == METRIC_ENGINE_GPU_TIME; kind++)
+        put_iterations(engine->gpu_ns[kind] ? add_sum(m, metric, series | kind, engine->gpu_ns[kind]) : NULL,
+                       engine, kind);
+    if (metric == METRIC_REQUEST_FIRST_TOKEN)
+        add_requests(m, metric, engine, engine->first_token, REQUEST_FINISHED);
+    else if (metric == METRIC_REQUEST_PER_TOKEN)
+        add_requests(m, metric, engine, engine->per_token, REQUEST_FINISHED);
+    else if (metric == METRIC_REQUEST_QUEUE)
+        put_engine(add_histogram(m, metric, engine->queue), ATTR(SEMCONV_ENGINE_NAME), engine);
+    else if (metric == METRIC_REQUESTS_ACTIVE)
+        put_engine(add_sum(m, metric, series, engine->active), ATTR(SEMCONV_ENGINE_NAME), engine);
+    else if (metric == METRIC_ENGINE_PREEMPTIONS)
+        put_engine(add_sum(m, metric, series, engine->preemptions), ATTR(SEMCONV_ENGINE_NAME), engine);
+}
+
+static void add_engines(struct metrics *m, const struct engine_figures *engines)
+{
+    for (enum metric metric = METRIC_REQUEST_DURATION; metric <= METRIC_ENGINE_GPU_TIME; metric++)
+        for (uint32_t i = 0; i <= LIVE_STATS_ENGINES_MAX; i++)
+            if (engines[i].is_used)
+                add_engine(m, metric, i << 8, &engines[i]);
+}
+
 /* Or capture sleeps between the sampled steps of a job. */
 static bool are_all_allocations_seen(const struct settings *settings)
 {
@@ -346,6 +411,8 @@ static void add_figures(struct metrics *m, const struct live_stats *figures)
                 add_device(m, metric, i, figures->devices[i]);
     if (figures->steps)
         add_steps(m, figures->steps);
+    if (figures->engines)
+        add_engines(m, figures->engines);
     if (are_all_allocations_seen(m->settings)) {
         add_all_memory(m, figures, METRIC_MEMORY_USAGE);
         add_all_memory(m, figures, METRIC_MEMORY_PEAK);

@@ -54,6 +54,11 @@ struct request *engine_requests_find(struct engine_requests *requests, uint64_t 
     return at ? &requests->requests[at - 1] : NULL;
 }
 
+uint32_t engine_requests_place(const struct engine_requests *requests, const struct request *request)
+{
+    return (uint32_t)(request - requests->requests);
+}
+
 struct request_trace *engine_requests_trace(struct engine_requests *requests, struct request *request)
 {
     if (requests->traced == ENGINE_REQUESTS_TRACED_MAX)

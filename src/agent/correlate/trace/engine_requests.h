@@ -58,6 +58,8 @@ void engine_requests_destroy(struct engine_requests *requests);
 /* Adds a request without a trace. NULL: there are too many. Owned by `requests`, as is its trace. */
 struct request *engine_requests_add(struct engine_requests *requests, uint64_t number, const char *id);
 struct request *engine_requests_find(struct engine_requests *requests, uint64_t number);
+/* Its place among all, below ENGINE_REQUESTS_MAX, until it is removed. */
+uint32_t engine_requests_place(const struct engine_requests *requests, const struct request *request);
 /* Returns an empty trace for the request; NULL: there are too many. */
 struct request_trace *engine_requests_trace(struct engine_requests *requests, struct request *request);
 void engine_requests_remove(struct engine_requests *requests, struct request *request);
