@@ -43,7 +43,7 @@ class Result:
         self.batches: list[list[tuple[str, int]]] = []  # as transformers' scheduler returned them
 
 
-def serve(blocks: int = 400, sequences: int = 1, cancel: int = 0, requests: int = REQUESTS) -> Result:
+def serve(blocks: int = 400, sequences: int = 1, cancel: int = 0, requests: int = REQUESTS, prefix: str = "r") -> Result:
     """All requests at once, each with a context of its own."""
     result = Result()
     config = ContinuousBatchingConfig(num_blocks=blocks, block_size=16, max_batch_tokens=256)
@@ -67,10 +67,10 @@ def serve(blocks: int = 400, sequences: int = 1, cancel: int = 0, requests: int 
             prompt, generated = rng.choice([3, 17, 60, 130, 400, 700]), rng.choice([1, 2, 8, 30, 64])
             tokens = [rng.randrange(3, 512) for _ in range(prompt)]
             with cuspan.attach(traceparent(at)):
-                name = manager.add_request(tokens, request_id=f"r{at}", max_new_tokens=generated)
+                name = manager.add_request(tokens, request_id=f"{prefix}{at}", max_new_tokens=generated)
             result.wanted[name] = prompt, generated
         for at in range(cancel):
-            manager.cancel_request(f"r{at}")
+            manager.cancel_request(f"{prefix}{at}")
         while len(result.outputs) < requests * sequences - cancel:
             output = manager.get_result(timeout=60)
             if output is None:

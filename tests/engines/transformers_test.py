@@ -108,6 +108,11 @@ class Batching(Case):
         self.assertEqual([made.get("reason") for made in cancelled], [ABORTED] * 3)
         self.assertEqual(len(named) - len(cancelled), len(result.outputs))
 
+    def test_clients_ids_like_those_of_the_warm_up(self) -> None:
+        result = self.served(requests=3, prefix="__warmup_")
+        self.assertEqual(len(self.named()), 3)
+        self.assertEqual(len(self.agent.iterations), len(result.batches))
+
     def test_a_model_that_fails(self) -> None:
         with mock.patch.object(continuous_api.ContinuousBatchProcessor, "_generation_step", side_effect=OSError("x")):
             self.served()
