@@ -143,6 +143,7 @@ typedef struct cuspan_api {
     int (*iteration)(const cuspan_iteration_info *iteration);
     int (*iteration_end)(void);
     uint64_t (*iteration_here)(const cuspan_iteration_info *iteration);
+    int (*iteration_summary)(const cuspan_iteration_info *iteration);
 } cuspan_api;
 
 #define CUSPAN_OFFERS(api, member) ((api)->bytes >= offsetof(cuspan_api, member) + sizeof((api)->member))
@@ -653,6 +654,16 @@ static inline uint64_t cuspan_iteration_here(const cuspan_iteration_info *iterat
 {
     const cuspan_api *agent = cuspan_agent();
     return agent && CUSPAN_OFFERS(agent, iteration_here) ? agent->iteration_here(iteration) : 0;
+}
+
+/* Sends what is known of an earlier iteration that has no trace, for example because it was slow: its root,
+ * and its ranks with their totals, without calls. Only its engine, seed, number, rank and kind are read. All
+ * ranks must ask, before they end the request for whose sake they ask, and within the next 500 iterations.
+ * Returns 0, or -1 without an agent. */
+static inline int cuspan_iteration_summary(const cuspan_iteration_info *iteration)
+{
+    const cuspan_api *agent = cuspan_agent();
+    return agent && CUSPAN_OFFERS(agent, iteration_summary) ? agent->iteration_summary(iteration) : -1;
 }
 
 /* Returns 1 while the agent is tracing this process, otherwise 0. */

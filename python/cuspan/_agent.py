@@ -32,6 +32,7 @@ _REQUEST_END = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_uint64, ctypes.c_uint32,
 _ITERATION = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 _ITERATION_END = ctypes.PYFUNCTYPE(ctypes.c_int)
 _ITERATION_HERE = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)
+_ITERATION_SUMMARY = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 _AGENT_API = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_uint32)
 
 
@@ -61,6 +62,7 @@ class _Table(ctypes.Structure):
         ("iteration", _ITERATION),
         ("iteration_end", _ITERATION_END),
         ("iteration_here", _ITERATION_HERE),
+        ("iteration_summary", _ITERATION_SUMMARY),
     ]
 
     def has(self, member: Any) -> bool:
@@ -123,6 +125,7 @@ class Agent:
             self.iteration = table.iteration
             self.iteration_end = table.iteration_end
             self.iteration_here = table.iteration_here
+        self.iteration_summary = table.iteration_summary if table.has(_Table.iteration_summary) else None
         self.engine_headers: tuple[str, ...] = ()  # in lower case: those that engine.headers names
 
 

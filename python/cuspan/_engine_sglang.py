@@ -52,7 +52,7 @@ class _Engine:
         parts = self._decodes(batch) if mode.is_decode_or_idle() else self._extends(batch)
         stamp = self._schedule.stamp(parts, kind, self._scheduler.forward_ct + 1)
         self._rank.begin(stamp)
-        return stamp[:4] + (b"", (), ())
+        return stamp[:4] + (b"", (), (), ())
 
     def _extends(self, batch: Any) -> Iterator[Part]:
         """Prefill, and in a mixed batch also decodes, which extend by one token."""

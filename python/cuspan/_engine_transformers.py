@@ -105,7 +105,11 @@ class _Engine:
 
     def _attach(self) -> int:
         """The results of an iteration are read while the next one is computed, if the engine is asynchronous."""
-        return self._rank.attach(self._begun.popleft()) if self._begun else 0
+        if not self._begun:
+            return 0
+        stamp = self._begun.popleft()
+        self._schedule.done(stamp[1])
+        return self._rank.attach(stamp)
 
     def _offload(self) -> None:
         self._offloads = True

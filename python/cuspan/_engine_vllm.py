@@ -71,6 +71,7 @@ def _follow_scheduler(core: Any) -> None:
     observability = getattr(getattr(core, "vllm_config", None), "observability_config", None)
     engine = _Core(scheduler, traces=getattr(observability, "otlp_traces_endpoint", None) is not None)
     hook(scheduler, "schedule", "vLLM Scheduler", after=engine.scheduled)
+    hook(scheduler, "update_from_output", "vLLM Scheduler", engine.done)
     hook(scheduler, "_free_request", "vLLM Scheduler", engine.free)
 
 
@@ -98,6 +99,11 @@ class _Core:
         else:
             columns = map(members.__getitem__, names), map(tokens.__getitem__, names), cached.num_computed_tokens
             output.cuspan = self._schedule.stamp(parts, kind, columns=columns)
+
+    def done(self, scheduler_output: Any, *_args: Any, **_keywords: Any) -> None:
+        stamp = getattr(scheduler_output, "cuspan", None)
+        if stamp is not None and stamp[2] != NO_ITERATION:
+            self._schedule.done(stamp[1])
 
     def _new_parts(self, requests: Any, tokens: Any) -> Iterator[Part]:
         members = self._schedule.members
@@ -189,7 +195,7 @@ class _Worker:
 
     def _execute(self, scheduler_output: Any, *_args: Any, **_keywords: Any) -> bool:
         stamp = getattr(scheduler_output, "cuspan", None)
-        self._stamp = stamp[:4] + (b"", (), ()) if stamp is not None and stamp[2] != NO_ITERATION else None
+        self._stamp = stamp[:4] + (b"", (), (), ()) if stamp is not None and stamp[2] != NO_ITERATION else None
         return self._rank.begin(stamp)
 
     def _executed(self, has_begun: bool | None, result: Any) -> None:

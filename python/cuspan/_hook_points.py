@@ -54,6 +54,12 @@ ENGINES = (
                 "follow_core",
             ),
             Point("vllm.v1.core.sched.scheduler", "Scheduler", "schedule()", "iterations and requests"),
+            Point(
+                "vllm.v1.core.sched.scheduler",
+                "Scheduler",
+                "update_from_output(scheduler_output)",
+                "summaries of slow iterations",
+            ),
             Point("vllm.v1.core.sched.scheduler", "Scheduler", "_free_request(request) requests", "ends of requests"),
             Point(
                 _VLLM_OUTPUT,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from array import array
+from collections import deque
 from collections.abc import Hashable, Iterable
 from typing import Any, Optional
 
@@ -24,12 +25,15 @@ _KINDS = {"forward": FORWARD, "dummy": DUMMY, "transfer": TRANSFER, "warm-up": W
 _REASONS = {"finished": FINISHED, "aborted": ABORTED, "failed": FAILED}
 
 RECORDED_PER_SECOND = 4  # iterations recorded because they begin a request; engine.ratio adds others
+SUMMARIES_PER_SECOND = 4  # iterations sent afterwards
+_RECENT = 448  # latest iterations: an agent keeps those of its process, 512 in all
+_LOOK = 64  # iterations until the next look at what is slow
 _WORDS = 3  # of 64 bits, in cuspan_part
 _DECODE, _RESUMED, _TOKENS, _DRAFTS = 1, 1 << 16, 1 << 32, 1 << 32
 _DUMMIES = 0x64756D6D79  # makes the seed of an engine's dummy iterations, which have numbers of their own
 
-# Seed, number, kind, recorded, parts, new requests, ended requests.
-Stamp = tuple[int, int, int, int, bytes, tuple[Any, ...], tuple[Any, ...]]
+# Seed, number, kind, recorded, parts, new requests, ended requests, numbers of earlier iterations to send afterwards.
+Stamp = tuple[int, int, int, int, bytes, tuple[Any, ...], tuple[Any, ...], tuple[int, ...]]
 Headers = Optional[tuple[str, str]]  # traceparent and tracestate
 Attributes = tuple[tuple[str, str], ...]  # of a request: headers that engine.headers names, and their values
 Part = tuple["Member", int, int, int, bool]  # a request, tokens, tokens computed before, drafts, resumed
@@ -42,10 +46,12 @@ def new_seed() -> int:
 class Member:
     """A request that the scheduler knows."""
 
-    __slots__ = ("is_preempted", "number", "prefill")
+    __slots__ = ("after", "is_preempted", "may_be_sampled", "number", "prefill")
 
-    def __init__(self, number: int, prefill: int) -> None:
+    def __init__(self, number: int, prefill: int, after: int = 0, may_be_sampled: bool = False) -> None:
         self.number = number
+        self.after = after  # its iterations have higher numbers
+        self.may_be_sampled = may_be_sampled
         self.prefill = (
             prefill  # tokens up to which it prefills: the prompt, and what a preemption makes it compute again
         )
@@ -70,6 +76,69 @@ class _Budget:
         return True
 
 
+class _Recent:
+    """How long the latest iterations took, and which ones are sent afterwards as summaries, because they were not
+    recorded: the slow ones, and a sampled request's slowest. Ranks must send the same, so one process decides."""
+
+    def __init__(self, per_second: int) -> None:
+        self._budget = _Budget(per_second)
+        self._begun: dict[int, int] = {}  # those in progress, by number
+        self._done_ns = 0
+        self._took: deque[int] = deque(maxlen=_RECENT)  # ns
+        self._slowest: deque[tuple[int, int]] = deque()  # number, ns: each the slowest from the one before it on
+        self._count = 0
+        self._slow_ns = 1 << 62
+        self._traced: deque[int] = deque(maxlen=_RECENT)  # these have a trace, or get one
+        self._wanted: list[int] = []
+
+    def begin(self, number: int, recorded: bool) -> None:
+        if len(self._begun) == _LOOK:  # their ends are not reported
+            self._begun.clear()
+        self._begun[number] = time.monotonic_ns()
+        if recorded:
+            self._traced.append(number)
+
+    def end(self, number: int, may_be_sampled: bool) -> None:
+        """Several may be in progress. One lasts from its start, or from the end of the one before, until now."""
+        now, begun = time.monotonic_ns(), self._begun.pop(number, None)
+        if begun is None:
+            return
+        took = now - max(begun, self._done_ns)
+        self._done_ns = now
+        if took > self._slow_ns and may_be_sampled:
+            self._want(number)
+        slowest = self._slowest
+        while slowest and slowest[-1][1] <= took:
+            slowest.pop()
+        slowest.append((number, took))
+        if slowest[0][0] <= number - _RECENT:
+            slowest.popleft()
+        self._took.append(took)
+        self._count += 1
+        if self._count % _LOOK == 0:
+            times = sorted(self._took)
+            self._slow_ns = max(2 * times[len(times) // 2], times[len(times) * 49 // 50])
+
+    def end_request(self, after: int) -> None:
+        """It was in iterations with higher numbers than this one."""
+        for number, _ in tuple(self._slowest):
+            if number > after:
+                self._want(number)
+                return
+
+    def _want(self, number: int) -> None:
+        if number not in self._traced and self._budget.take():
+            self._traced.append(number)
+            self._wanted.append(number)
+
+    def take(self) -> tuple[int, ...]:
+        """The iterations to send, before the requests that have ended meanwhile are reported."""
+        if not self._wanted:
+            return ()
+        wanted, self._wanted = tuple(self._wanted), []
+        return wanted
+
+
 class Schedule:
     """An engine's requests and iterations, in the process of its scheduler. For one thread."""
 
@@ -82,6 +151,8 @@ class Schedule:
         self._ended: list[tuple[int, int, int]] = []
         self._begins_sampled = False
         self._budget = _Budget(recorded_per_second)
+        self._sampled = 0  # members that may be
+        self._recent = _Recent(SUMMARIES_PER_SECOND) if recorded_per_second else None
 
     def admit(
         self,
@@ -95,16 +166,28 @@ class Schedule:
     ) -> Member:
         """Before the first part of a request."""
         self._count += 1
-        made = self.members[key] = Member(self._count, prompt_tokens)
-        self._new.append((made.number, name, headers, arrived_ns, prompt_tokens, cached_tokens, attributes))
         context = parse(*headers) if headers else None
-        self._begins_sampled |= context is not None and context.flags & 1 == 1
+        is_sampled = context is not None and context.flags & 1 == 1
+        made = Member(self._count, prompt_tokens, self.number, is_sampled or context is None)
+        self.members[key] = made
+        self._sampled += made.may_be_sampled
+        self._new.append((made.number, name, headers, arrived_ns, prompt_tokens, cached_tokens, attributes))
+        self._begins_sampled |= is_sampled
         return made
 
     def end(self, key: Hashable, reason: int = FINISHED, tokens: int = 0) -> None:
         member = self.members.pop(key, None)
-        if member is not None:
-            self._ended.append((member.number, reason, tokens))
+        if member is None:
+            return
+        self._ended.append((member.number, reason, tokens))
+        self._sampled -= member.may_be_sampled
+        if member.may_be_sampled and self._recent is not None:
+            self._recent.end_request(member.after)
+
+    def done(self, number: int) -> None:
+        """The scheduler has the results of this iteration. Before end() of its requests."""
+        if self._recent is not None:
+            self._recent.end(number, self._sampled > 0)
 
     def stamp(
         self,
@@ -124,8 +207,12 @@ class Schedule:
         if kind != NO_ITERATION:
             self.number = self.number + 1 if number is None else number
         recorded = kind != NO_ITERATION and self._begins_sampled and self._budget.take()
-        made = (self.seed, self.number, kind, int(recorded), array("Q", words).tobytes(), *self._take_requests())
+        wanted = self._recent.take() if self._recent is not None else ()
+        packed = array("Q", words).tobytes()
+        made = (self.seed, self.number, kind, int(recorded), packed, *self._take_requests(), wanted)
         self._begins_sampled = self._begins_sampled and kind == NO_ITERATION
+        if kind != NO_ITERATION and self._recent is not None:
+            self._recent.begin(self.number, recorded)
         return made
 
     def _take_requests(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -152,10 +239,14 @@ class Rank:
         """Without a stamp, the work belongs to no iteration. Returns whether it began one."""
         if stamp is None:
             return False
-        seed, number, kind, recorded, parts, new, ended = stamp
+        seed, number, kind, recorded, parts, new, ended, wanted = stamp
         words = array("Q")
+        self._report(new if self._info.rank == 0 else ())
+        for earlier in wanted:
+            _send_summary(self._agent, self._info_of(seed, earlier, FORWARD, 0, self._info.rank, self._info.ranks))
         if self._info.rank == 0:
-            self._report(new, ended)
+            for request, reason, tokens in ended:
+                self._agent.request_end(self._numbers.pop(request, 0), reason, tokens)
             words.frombytes(parts)
             words[::_WORDS] = array("Q", [self._numbers.get(request, 0) for request in words[::_WORDS]])
         if kind == NO_ITERATION:
@@ -180,12 +271,10 @@ class Rank:
         self._agent.iteration(ctypes.byref(info))
         info.parts, info.count = None, 0
 
-    def _report(self, new: Iterable[tuple[Any, ...]], ended: Iterable[tuple[int, int, int]]) -> None:
+    def _report(self, new: Iterable[tuple[Any, ...]]) -> None:
         for number, name, headers, arrived_ns, prompt_tokens, cached_tokens, _attributes in new:
             context = parse(*headers) if headers else None
             self._numbers[number] = _request(self._agent, context, name, arrived_ns, prompt_tokens, cached_tokens)
-        for number, reason, tokens in ended:
-            self._agent.request_end(self._numbers.pop(number, 0), reason, tokens)
 
     def end(self) -> None:
         self._agent.iteration_end()
@@ -215,7 +304,38 @@ def _request(
     return number
 
 
+def _send_summary(agent: _agent.Agent, info: _agent.IterationInfo) -> None:
+    if agent.iteration_summary is not None:
+        agent.iteration_summary(ctypes.byref(info))
+
+
 # --- The program's own engine ---
+
+
+class _Own:
+    """An engine of the program."""
+
+    def __init__(self, engine: bytes, seed: int) -> None:
+        self._engine, self.seed = engine, seed
+        self.recent = _Recent(SUMMARIES_PER_SECOND)
+
+    def send(self, agent: _agent.Agent) -> None:
+        for number in self.recent.take():
+            _send_summary(agent, _agent.IterationInfo(self._engine, self.seed, number, FORWARD, 0, 0, 1))
+
+
+_own: dict[bytes | tuple[bytes, int], _Own] = {}  # by the engine's name, and its seed if the program gives one
+_OWN_MAX = 64
+
+
+def _own_of(engine: bytes, seed: int | None) -> _Own:
+    key = engine if seed is None else (engine, seed)
+    found = _own.get(key)
+    if found is None:
+        if len(_own) == _OWN_MAX:
+            _own.clear()
+        found = _own[key] = _Own(engine, new_seed() if seed is None else seed)
+    return found
 
 
 class request:
@@ -225,6 +345,9 @@ class request:
     _number = 0
     _prompt_tokens = 0
     _computed = 0
+    _may_be_sampled = False
+    _engine: _Own | None = None  # that works for it
+    _after = 0
 
     @_guard.guarded()
     def __init__(
@@ -241,6 +364,7 @@ class request:
         if agent is None or not agent.has_iterations:
             return
         context = _attach.of_program() if traceparent is None else parse(traceparent, tracestate)
+        self._may_be_sampled = context is None or context.flags & 1 == 1
         self._number = _request(agent, context, id, time.time_ns(), self._prompt_tokens, self._computed)
 
     @_guard.guarded()
@@ -248,8 +372,12 @@ class request:
         """`tokens` is the number of generated ones, `reason` finished, aborted or failed. The first call counts."""
         agent = _agent.look()
         number, self._number = self._number, 0
-        if number and agent is not None:
-            agent.request_end(number, _REASONS[reason], int(tokens))
+        if not number or agent is None:
+            return
+        if self._engine is not None and self._may_be_sampled:
+            self._engine.recent.end_request(self._after)
+            self._engine.send(agent)
+        agent.request_end(number, _REASONS[reason], int(tokens))
 
     def _part(self, tokens: int, computed: int | None = None, drafts: int = 0) -> tuple[int, int, int]:
         before = self._computed if computed is None else computed
@@ -265,6 +393,8 @@ class iteration:
     the speculative ones. All ranks need the same seed and number; only rank 0 needs parts."""
 
     _begun: _agent.Agent | None = None
+    _own: _Own | None = None
+    _may_be_sampled = False
 
     @_guard.guarded()
     def __init__(
@@ -296,26 +426,32 @@ class iteration:
         if agent is None or not agent.has_iterations:
             return
         words = array("Q")
+        name = utf8(self._engine)
+        own = _own_of(name, self._seed)
+        self._own = own if self._ranks == 1 else None  # ranks would decide differently
         for made, *rest in self._parts:
             words.extend(made._part(*rest))
-        name = utf8(self._engine)
-        seed = _seeds.setdefault(name, new_seed()) if self._seed is None else self._seed
+            self._may_be_sampled |= made._may_be_sampled
+            if made._engine is None:
+                made._engine, made._after = self._own, self._number - 1
         info = _agent.IterationInfo(
-            name, seed, self._number, _KINDS[self._kind], bool(self._recorded), self._rank, self._ranks
+            name, own.seed, self._number, _KINDS[self._kind], bool(self._recorded), self._rank, self._ranks
         )
         info.parts, info.count = words.buffer_info()[0], len(words) // _WORDS
         agent.iteration(ctypes.byref(info))
         self._begun = agent
+        if self._own is not None:
+            self._own.recent.begin(self._number, bool(self._recorded))
 
     def __exit__(self, *_error: object) -> None:
         agent, self._begun = self._begun, None
         try:
             if agent is not None:
                 agent.iteration_end()
+                if self._own is not None:
+                    self._own.recent.end(self._number, self._may_be_sampled)
+                    self._own.send(agent)
         except _guard.NO_ROOM:
             pass
         except BaseException as error:
             _guard.keep(error)
-
-
-_seeds: dict[bytes, int] = {}  # by the engine's name, if the program gives none

@@ -27,6 +27,7 @@ class FakeAgent:
         self.iterations: list[dict[str, Any]] = []
         self.threads: list[tuple[int, dict[str, Any]]] = []  # attached iterations
         self.open = 0
+        self.summaries: list[dict[str, Any]] = []
 
     def request(self, info: Any) -> int:
         given: _agent.RequestInfo = _of(info)
@@ -71,6 +72,12 @@ class FakeAgent:
     def iteration_end(self) -> int:
         self.events.append(("iteration end",))
         self.open = 0
+        return 0
+
+    def iteration_summary(self, info: Any) -> int:
+        described = self._described(_of(info))
+        self.events.append(("summary", described["number"]))
+        self.summaries.append(described)
         return 0
 
     def iteration_here(self, info: Any) -> int:

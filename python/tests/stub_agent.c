@@ -219,6 +219,15 @@ static uint64_t iteration_here(const cuspan_iteration_info *given)
     return attach(&context);
 }
 
+static int iteration_summary(const cuspan_iteration_info *given)
+{
+    char said[100];
+    snprintf(said, sizeof said, "%s seed %llu rank %d of %d", given->engine, (unsigned long long)given->seed, given->rank,
+             given->ranks);
+    note("iteration_summary", (uint64_t)given->number, said, NULL, 0);
+    return 0;
+}
+
 const cuspan_api *cuspan_agent_api(uint32_t version)
 {
     static const cuspan_api api = {.bytes = sizeof api,
@@ -241,7 +250,8 @@ const cuspan_api *cuspan_agent_api(uint32_t version)
                                    .request_end = request_end,
                                    .iteration = iteration,
                                    .iteration_end = iteration_end,
-                                   .iteration_here = iteration_here};
+                                   .iteration_here = iteration_here,
+                                   .iteration_summary = iteration_summary};
     return version == 1 ? &api : NULL;
 }
 

@@ -463,6 +463,15 @@ class Vllm(Case):
         cached = types.SimpleNamespace(req_ids=["a", "b"], resumed_from_preemption=[False, True])
         self.assertEqual(_engine_vllm._resumed_of(cached), {"b"})
 
+    def test_the_slowest_iteration_is_sent_afterwards(self):
+        engine = self.made()
+        engine.add("a", prompt=5)
+        engine.step({"a": 5})
+        engine.free("a", "stop")
+        engine.step({})
+        self.assertEqual([made["number"] for made in self.agent.summaries], [1])
+        self.assertEqual([event[0] for event in self.agent.events][-2:], ["summary", "end"])
+
     def test_a_model_that_fails(self):
         engine = self.made()
         engine.add("a", prompt=5)
@@ -611,7 +620,9 @@ class Engine:
         result = self.worker.execute_model(output)
         if result is None and hasattr(self.worker, "sample_tokens"):
             result = self.worker.sample_tokens(None)
-        return result.get_output() if result is not None else None
+        result = result.get_output() if result is not None else None
+        self.scheduler.update_from_output(output, result)
+        return result
 
     def dummy(self):
         self.worker.execute_dummy_batch()
@@ -660,6 +671,9 @@ class Scheduler:
                 request.num_computed_tokens = request.num_tokens - 1
                 request.num_output_tokens = request.num_tokens - request.num_prompt_tokens
         return output
+
+    def update_from_output(self, scheduler_output, model_runner_output):
+        return {}
 
     def _free_request(self, request):
         del self.requests[request.request_id]

@@ -38,7 +38,7 @@ class Public(unittest.TestCase):
             pass
         made.end(9, "aborted")
         made.end(9)
-        lines = said()
+        lines = [line for line in said() if "iteration_summary" not in line]
         number = lines[0].split()[1]
         self.assertEqual(
             lines,
@@ -87,6 +87,26 @@ class Public(unittest.TestCase):
             with cuspan.iteration("mine", "no number"):
                 pass
         self.assertEqual(said(), [])
+
+    @mock.patch("cuspan._iterations.time.monotonic_ns", return_value=1_000_000_000)
+    def test_slow_iterations_of_an_own_engine_are_sent_afterwards(self, clock):
+        def run(number, ms, made, **keywords):
+            with cuspan.iteration("timed", number, [(made, 1)], **keywords):
+                clock.return_value += ms * 1_000_000
+            return [line.split()[:2] for line in said() if "summary" in line or line.startswith("request_end")]
+
+        made = cuspan.request("r17", 5, traceparent=SAMPLED)
+        late = cuspan.request("r18", 5, traceparent=UNSAMPLED)
+        self.assertFalse(any(run(number, 10, made) for number in range(1, 65)))
+        self.assertEqual(run(65, 40, made), [["iteration_summary", "65"]])
+        made.end()  # its slowest was sent
+        self.assertEqual([line.split()[0] for line in said()], ["request_end"])
+        self.assertEqual(run(66, 50, late), [])  # no sampled request waits for it
+        self.assertEqual(run(67, 90, cuspan.request("r19"), ranks=2), [])  # ranks would decide differently
+        last = cuspan.request("r20")
+        self.assertEqual(run(68, 5, last), [])
+        last.end()
+        self.assertEqual([line.split()[:2] for line in said()][0], ["iteration_summary", "68"])
 
     def test_without_an_agent(self):
         code = (
@@ -144,6 +164,113 @@ class Shared(unittest.TestCase):
         """Processes without this package can unpickle it."""
         self.schedule.admit("a", "name", 10, 4, (SAMPLED, ""), 123)
         self.assertNotIn(b"cuspan", pickle.dumps(self.schedule.stamp()))
+
+    def run_iteration(self, member, clock, ms, key=None):
+        """One of this length. The request may end after it."""
+        stamp = self.schedule.stamp([(member, 1, 99, 0, False)])
+        self.rank.begin(stamp)
+        clock.return_value += ms * 1_000_000
+        self.schedule.done(stamp[1])
+        if key is not None:
+            self.schedule.end(key)
+        return stamp[1]
+
+    def summaries(self):
+        made = [(made["number"], made["seed"], made["rank"], made["ranks"]) for made in self.agent.summaries]
+        self.agent.summaries.clear()
+        return made
+
+    @mock.patch("cuspan._iterations.time.monotonic_ns", return_value=1_000_000_000)
+    def test_a_slow_iteration_is_sent_afterwards(self, clock):
+        member = self.schedule.admit("a", "name", 10, 4, (SAMPLED, ""))
+        for _ in range(64):
+            self.run_iteration(member, clock, 10)
+        self.run_iteration(member, clock, 19)
+        slow = self.run_iteration(member, clock, 25)
+        self.assertEqual(self.summaries(), [])
+        self.begin()
+        self.assertEqual(self.summaries(), [(slow, 5, 0, 2)])
+        self.begin()
+        self.assertEqual(self.summaries(), [])
+
+    @mock.patch("cuspan._iterations.time.monotonic_ns", return_value=1_000_000_000)
+    def test_a_requests_slowest_is_sent_before_its_end(self, clock):
+        before = self.schedule.admit("before", "b", 10, 4, (UNSAMPLED, ""))
+        self.run_iteration(before, clock, 50)
+        member = self.schedule.admit("a", "name", 10, 4, (SAMPLED, ""))
+        first = self.run_iteration(member, clock, 5)  # recorded, because it begins the request
+        self.run_iteration(member, clock, 3)
+        slowest = self.run_iteration(member, clock, 6)
+        last = self.run_iteration(member, clock, 4, "a")
+        self.assertEqual((first, last), (2, 5))
+        other = Rank(FakeAgent(), "engine", 1, 2)
+        stamp = self.schedule.stamp(kind=NO_ITERATION)
+        self.rank.begin(stamp)
+        other.begin(stamp)
+        self.assertEqual(self.agent.events[-2:], [("summary", slowest), ("end", 102, 0, 0)])
+        self.assertEqual(other._agent.events, [("summary", slowest)])
+        self.schedule.end("before")  # not sampled
+        self.assertEqual(self.schedule.stamp()[-1], ())
+
+    @mock.patch("cuspan._iterations.time.monotonic_ns", return_value=1_000_000_000)
+    def test_what_was_recorded_is_not_sent_again(self, clock):
+        member = self.schedule.admit("a", "name", 10, 4, (SAMPLED, ""))
+        self.run_iteration(member, clock, 9, "a")
+        self.assertEqual(self.schedule.stamp(kind=NO_ITERATION)[-1], ())
+
+    @mock.patch("cuspan._iterations.time.monotonic_ns", return_value=1_000_000_000)
+    def test_the_slowest_is_one_that_the_agents_still_have(self, clock):
+        self.schedule._budget = mock.Mock(take=lambda: False)
+        member = self.schedule.admit("a", "name", 10, 4, (SAMPLED, ""))
+        for number in range(1, 600):
+            ms = {1: 90, 200: 9, 300: 8}.get(number, 5)
+            self.assertEqual(self.run_iteration(member, clock, ms), number)
+            self.schedule._recent._slow_ns = 1 << 62
+        self.schedule.end("a")
+        self.assertEqual(self.schedule.stamp()[-1], (200,))
+        self.assertLess(len(self.schedule._recent._slowest), 449)
+
+    @mock.patch("cuspan._iterations.time.monotonic_ns", return_value=1_000_000_000)
+    def test_iterations_may_overlap_and_idle_time_does_not_count(self, clock):
+        self.schedule._budget = mock.Mock(take=lambda: False)
+        member = self.schedule.admit("a", "name", 10, 4, (SAMPLED, ""))
+        first, second = (self.schedule.stamp([(member, 1, 0, 0, False)])[1] for _ in range(2))
+        clock.return_value += 7_000_000
+        self.schedule.done(first)
+        clock.return_value += 5_000_000
+        self.schedule.done(second)  # 12 ms after its stamp
+        clock.return_value += 900_000_000
+        self.run_iteration(member, clock, 6, "a")
+        self.assertEqual(self.schedule.stamp()[-1], (first,))
+
+    @mock.patch("cuspan._iterations.time.monotonic", return_value=100.0)
+    @mock.patch("cuspan._iterations.time.monotonic_ns", return_value=1_000_000_000)
+    def test_summaries_have_a_budget(self, clock, now):
+        self.schedule = Schedule(seed=5)
+        self.schedule._budget = mock.Mock(take=lambda: False)
+        for key in range(9):
+            self.run_iteration(self.schedule.admit(key, "name", 10, 4, (SAMPLED, "")), clock, 5, key)
+        self.begin()
+        self.assertEqual([made[0] for made in self.summaries()], [1, 2, 3, 4])
+        now.return_value += 0.25
+        self.run_iteration(self.schedule.admit(9, "name", 10, 4), clock, 5, 9)  # without a context
+        self.begin()
+        self.assertEqual([made[0] for made in self.summaries()], [11])
+
+    def test_ranks_that_each_decide_send_none(self):
+        self.schedule = Schedule(5, 0)
+        self.run_iteration(self.schedule.admit("a", "name", 10, 4, (SAMPLED, "")), mock.Mock(return_value=0), 5, "a")
+        self.assertEqual(self.schedule.stamp()[-1], ())
+
+    def test_an_agent_without_summaries(self):
+        self.agent.iteration_summary = None
+        self.run_iteration(self.schedule.admit("a", "name", 10, 4), mock.Mock(return_value=0), 5, "a")
+        self.assertTrue(self.begin())
+
+    def test_an_engine_that_never_reports_ends_keeps_little(self):
+        for _ in range(1000):
+            self.schedule.stamp()
+        self.assertLessEqual(len(self.schedule._recent._begun), 64)
 
     def test_other_ranks_report_only_the_iteration(self):
         other = Rank(self.agent, "engine", 1, 2)

@@ -61,7 +61,8 @@ struct engine_request_end {
     uint32_t tokens; /* generated */
 };
 
-enum engine_event_type { ENGINE_ITERATION, ENGINE_REQUEST, ENGINE_REQUEST_END };
+/* ENGINE_SUMMARY: an earlier iteration's summary is wanted. It names the iteration, and has no parts. */
+enum engine_event_type { ENGINE_ITERATION, ENGINE_REQUEST, ENGINE_REQUEST_END, ENGINE_SUMMARY };
 
 /* Allocated by the thread that reports it, freed by steps_take()'s caller. */
 struct engine_event {

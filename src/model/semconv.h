@@ -284,6 +284,7 @@
 #define SEMCONV_ENGINE_ITERATION_PARTS                       "engine.iteration.parts"
 #define SEMCONV_ENGINE_ITERATION_PREFILL_TOKENS              "engine.iteration.prefill_tokens"
 #define SEMCONV_ENGINE_ITERATION_REQUESTS                    "engine.iteration.requests"
+#define SEMCONV_ENGINE_ITERATION_SUMMARY                     "engine.iteration.summary"
 #define SEMCONV_ENGINE_NAME                                  "engine.name"
 #define SEMCONV_ENGINE_PHASE                                 "engine.phase"
 #define SEMCONV_ENGINE_REQUEST_CACHED_TOKENS                 "engine.request.cached_tokens"

@@ -1,4 +1,4 @@
-foreach(module step_budget engine_requests kernel_names named_objects pending waiting sampler session session_overhead attributes devices graphs graph_runs totals accounts summaries
+foreach(module step_budget engine_requests iteration_summaries kernel_names named_objects pending waiting sampler session session_overhead attributes devices graphs graph_runs totals accounts summaries
         entry_queue span_shared busy allocations program_stats gpu_counted code_stacks code_profile)
   cuspan_unit_test(${module} cuspan_correlate)
 endforeach()

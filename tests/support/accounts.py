@@ -6,7 +6,7 @@ status.
 
 # Everything captured, or made by the agent itself, and what can become of it.
 SOURCES = ("calls_captured", "activities_captured", "ranges_captured", "marks_captured", "sessions", "summaries",
-           "collectives", "roots", "engine_request_spans", "step_copies")
+           "collectives", "roots", "engine_request_spans", "iteration_summaries", "step_copies")
 FATES = ("spans_created", "spans_filtered", "spans_unsampled", "sessions_unsampled", "spans_summed", "spans_left_out", "marks_as_events",
          "facts", "asleep_records", "lost_backwards", "lost_zero_timestamps", "lost_context_error",
          "lost_unmade", "lost_broken")

@@ -4,6 +4,7 @@
 #include "agent/correlate/spans.h"
 #include "agent/correlate/state.h"
 #include "agent/correlate/totals/engine_stats.h"
+#include "agent/correlate/totals/iteration_summaries.h"
 #include "agent/correlate/trace/engine_requests.h"
 #include "base/accounting/counters.h"
 #include "base/hash.h"
@@ -17,9 +18,10 @@
 
 #define OPEN_MAX         1024
 #define OPEN_BYTES_MAX   (256 * 1024) /* of the events of open iterations; others lose their parts */
-#define PARTS_SHOWN_MAX  128          /* links that SDKs and viewers keep */
+#define PARTS_SHOWN_MAX  SUMMARY_MEMBERS_MAX
 #define PART_TEXT_BYTES  (REQUEST_ID_BYTES + 48)
 #define RANK_NAME_BYTES  24
+#define ROOT_NAME_BYTES  32
 #define METHOD_OF_SHARES "tokens"
 
 struct open_iteration {
@@ -27,6 +29,7 @@ struct open_iteration {
     uint32_t account;           /* 0: none so far */
     uint64_t begin_ns, end_ns;  /* end 0: in progress */
     bool is_sampled;
+    bool is_wanted;             /* its summary, once it is complete */
     char rank[RANK_NAME_BYTES]; /* these are used until its span is sent, after the event was freed */
     char engine[ENGINE_NAME_BYTES];
 };
@@ -36,12 +39,27 @@ struct engine {
     size_t open_bytes;
     uint32_t next; /* place in `open` to look at first */
     struct open_iteration open[OPEN_MAX];
+    struct iteration_summaries summaries;
     /* Scratch for the current span: */
     struct span span;
     struct span_link links[PARTS_SHOWN_MAX];
     struct span_attr items[PARTS_SHOWN_MAX];
     char texts[PARTS_SHOWN_MAX][PART_TEXT_BYTES];
+    struct iteration summarized;
+    uint32_t shown, left_out; /* parts in the items, and links that had no room */
 };
+
+/* With the events that wait for the pipeline thread (steps.c). */
+static_assert(sizeof(struct engine) + ENGINE_REQUESTS_MAX * sizeof(struct request) +
+                      ENGINE_REQUESTS_TRACED_MAX * sizeof(struct request_trace) + OPEN_BYTES_MAX +
+                      256 * 1024 <=
+                  SETTINGS_ENGINE_BYTES - 16 * 1024,
+              "all of it fits into the share of memory_bytes_max");
+
+static unsigned phase_of(const struct iteration_part *part)
+{
+    return part->phase == REQUEST_PREFILL ? REQUEST_PREFILL : REQUEST_DECODE;
+}
 
 void engine_spans_destroy(struct engine *engine)
 {
@@ -150,11 +168,11 @@ static void begin_request(struct correlate *c, const struct engine_request *give
 
 static void put_links(struct correlate *c, struct span *span, const struct request_trace *trace)
 {
-    struct iteration_link chosen[REQUEST_LINKS_MAX];
+    int64_t chosen[REQUEST_LINKS_MAX];
     span->link_count = request_trace_links(trace, chosen);
     span->links = c->engine->links;
     for (uint32_t i = 0; i < span->link_count; i++) {
-        struct step_identity identity = iteration_identify(trace->seed, chosen[i].number);
+        struct step_identity identity = iteration_identify(trace->seed, chosen[i]);
         c->engine->links[i] = session_link(identity.trace_id, identity.span_id,
                                            TRACE_FLAG_RANDOM | TRACE_FLAG_SAMPLED, "iteration");
     }
@@ -190,7 +208,8 @@ static void put_counts(struct span *span, const struct request_trace *trace)
     span_attr_int(span, ATTR(SEMCONV_ENGINE_REQUEST_PREEMPTIONS), trace->preemptions);
     span_attr_int(span, ATTR(SEMCONV_ENGINE_REQUEST_ITERATIONS), trace->iterations);
     span_attr_int(span, ATTR(SEMCONV_ENGINE_REQUEST_ITERATIONS_MEASURED), trace->measured);
-    span_attr_int(span, ATTR(SEMCONV_ENGINE_REQUEST_ITERATIONS_RECORDED), trace->recorded);
+    span_attr_int(span, ATTR(SEMCONV_ENGINE_REQUEST_ITERATIONS_RECORDED),
+                  trace->recorded + trace->summarized);
 }
 
 /* Adds the GPU's time. It is that of the measured iterations only. */
@@ -264,23 +283,6 @@ static void end_request(struct correlate *c, const struct engine_request_end *gi
         send_request(c, request);
 }
 
-void engine_spans_note(struct correlate *c, const struct engine_event *event, uint64_t time_ns)
-{
-    if (!c->options.steps || !engine_of(c))
-        return;
-    if (event->type == ENGINE_REQUEST)
-        begin_request(c, &event->request, time_ns);
-    else
-        end_request(c, &event->end, time_ns);
-}
-
-void engine_spans_finish(struct correlate *c)
-{
-    struct request *request;
-    while (c->engine && (request = engine_requests_any(c->engine->requests)) != NULL)
-        send_request(c, request);
-}
-
 /* ---- Iterations ---- */
 
 /* Returns the index of a free entry; OPEN_MAX: none. */
@@ -304,7 +306,7 @@ static void add_parts(struct correlate *c, const struct open_iteration *open)
         const struct iteration_part *part = &open->event->parts[i];
         struct request *request = engine_requests_find(c->engine->requests, part->request);
         struct request_trace *trace = request ? request->trace : NULL;
-        unsigned phase = part->phase == REQUEST_PREFILL ? REQUEST_PREFILL : REQUEST_DECODE;
+        unsigned phase = phase_of(part);
         iteration->tokens[phase] += part->tokens;
         if (!trace)
             continue;
@@ -380,33 +382,253 @@ void engine_spans_end(struct correlate *c, uint32_t iteration, uint64_t time_ns)
     }
 }
 
-/* Divides the iteration's GPU time among its requests, and notes it as closed for each. */
-static void divide(struct correlate *c, const struct open_iteration *open, const struct account *account)
+static void put_iteration(struct span *span, const struct iteration *iteration, const char *engine)
+{
+    if (*engine)
+        span_attr_string(span, ATTR(SEMCONV_ENGINE_NAME), engine);
+    span_attr_int(span, ATTR(SEMCONV_ENGINE_ITERATION_NUMBER), iteration->number);
+    span_attr_string(span, ATTR(SEMCONV_ENGINE_ITERATION_KIND), iteration_kind_name(iteration->kind));
+}
+
+/* Begins the iteration's span, which all ranks know as their parent. */
+static struct span *begin_root(struct correlate *c, const struct iteration *iteration, uint64_t start_ns,
+                               uint64_t end_ns, char name[ROOT_NAME_BYTES])
+{
+    struct span *span = &c->engine->span;
+    struct step_identity identity = iteration_identify(iteration->seed, iteration->number);
+    span_begin(span, start_ns, end_ns);
+    memcpy(span->trace_id, identity.trace_id, 16);
+    memcpy(span->span_id, identity.span_id, 8);
+    span->flags = TRACE_FLAG_RANDOM | TRACE_FLAG_SAMPLED | SPAN_FLAG_REMOTE_KNOWN;
+    span->name = name;
+    span->name_len = (uint32_t)snprintf(name, ROOT_NAME_BYTES, "iteration %" PRId64, iteration->number);
+    put_iteration(span, iteration, iteration->engine);
+    span_attr_int(span, ATTR(SEMCONV_ENGINE_ITERATION_REQUESTS), iteration->requests);
+    span_attr_int(span, ATTR(SEMCONV_ENGINE_ITERATION_PREFILL_TOKENS),
+                  (int64_t)iteration->tokens[REQUEST_PREFILL]);
+    span_attr_int(span, ATTR(SEMCONV_ENGINE_ITERATION_DECODE_TOKENS),
+                  (int64_t)iteration->tokens[REQUEST_DECODE]);
+    span->links = c->engine->links;
+    c->engine->shown = c->engine->left_out = 0;
+    return span;
+}
+
+/* Adds what a request had in the iteration (NULL: unknown), and a link to it if it has a span. Viewers hide
+ * attributes of links, so the parts are text, too: "r17 decode 1". */
+static void put_part(struct engine *engine, struct span *span, const struct request *request, unsigned phase,
+                     uint32_t tokens)
+{
+    const struct request_trace *trace = request ? request->trace : NULL;
+    if (engine->shown < PARTS_SHOWN_MAX) {
+        char *text = engine->texts[engine->shown];
+        int length = snprintf(text, PART_TEXT_BYTES, "%s%s%s %" PRIu32, request ? request->id : "",
+                              request && *request->id ? " " : "", request_phase_name(phase), tokens);
+        engine->items[engine->shown++] =
+            (struct span_attr){.type = ATTR_STRING, .s = text, .len = (uint32_t)length};
+    }
+    if (trace && span->link_count < PARTS_SHOWN_MAX)
+        engine->links[span->link_count++] =
+            session_link(trace->parent.trace_id, trace->span_id, trace->parent.flags & 0xff, "request");
+    else
+        engine->left_out += trace != NULL;
+}
+
+static void emit_root(struct correlate *c, struct span *span)
+{
+    if (c->engine->shown)
+        span_attr_array(span, ATTR(SEMCONV_ENGINE_ITERATION_PARTS), c->engine->items, c->engine->shown);
+    if (c->engine->left_out)
+        span_attr_int(span, ATTR(SEMCONV_ENGINE_ITERATION_LINKS_LEFT_OUT), c->engine->left_out);
+    counter_add_alone(COUNTER_roots, 1);
+    spans_emit(c, span);
+}
+
+/* Emits the root of a recorded iteration. */
+static void send_root(struct correlate *c, const struct open_iteration *open, const struct span *rank)
 {
     const struct iteration *iteration = &open->event->iteration;
-    uint64_t end_ns = open->end_ns > open->begin_ns ? open->end_ns : open->begin_ns + 1;
-    struct iteration_link link = {.number = iteration->number, .duration_ns = end_ns - open->begin_ns};
+    char name[ROOT_NAME_BYTES];
+    struct span *span = begin_root(c, iteration, rank->start_ns, rank->end_ns, name);
+    span->flags = (rank->flags & ~SPAN_FLAG_REMOTE) | SPAN_FLAG_REMOTE_KNOWN;
+    span->trace_state = rank->trace_state;
+    bool shows_parts = c->options.settings->engine.neighbors == NEIGHBORS_LINKS;
+    for (uint32_t i = 0; shows_parts && i < iteration->part_count; i++) {
+        const struct iteration_part *part = &open->event->parts[i];
+        put_part(c->engine, span, engine_requests_find(c->engine->requests, part->request), phase_of(part),
+                 part->tokens);
+    }
+    emit_root(c, span);
+}
+
+/* ---- Summaries of iterations, sent afterwards ---- */
+
+/* Returns the member's request; NULL: it has ended, and its span was sent. */
+static struct request *request_of(struct correlate *c, const struct iteration_summary *summary,
+                                  const struct summary_member *member)
+{
+    struct request *request = engine_requests_at(c->engine->requests, member->request);
+    bool is_same =
+        request->trace && request->trace->first_ns && request->trace->first_ns <= summary->begin_ns;
+    return is_same ? request : NULL;
+}
+
+/* Emits the iteration's span, which links to its requests, and has them link to it. */
+static void send_summary_root(struct correlate *c, const struct iteration_summary *summary,
+                              const struct iteration *iteration, uint64_t end_ns)
+{
+    struct iteration_link link = {.number = summary->number,
+                                  .duration_ns = summary->end_ns - summary->begin_ns};
+    bool shows_parts = c->options.settings->engine.neighbors == NEIGHBORS_LINKS;
+    char name[ROOT_NAME_BYTES];
+    struct span *span = begin_root(c, iteration, summary->begin_ns, end_ns, name);
+    span_attr_bool(span, ATTR(SEMCONV_ENGINE_ITERATION_SUMMARY), true);
+    for (uint32_t i = 0; i < summary->member_count && i < SUMMARY_MEMBERS_MAX; i++) {
+        const struct summary_member *member = iteration_summaries_member(&c->engine->summaries, summary, i);
+        struct request *request = request_of(c, summary, member);
+        if (!request)
+            continue;
+        request_trace_note_summary(request->trace, &link);
+        if (shows_parts)
+            put_part(c->engine, span, request, member->phase, member->tokens);
+    }
+    if (shows_parts && summary->member_count > SUMMARY_MEMBERS_MAX)
+        c->engine->left_out += summary->member_count - SUMMARY_MEMBERS_MAX;
+    emit_root(c, span);
+}
+
+/* Emits the trace of an iteration that was not recorded: this rank's span with the totals, and on rank 0 the
+ * root. `named` has the engine's name and the rank. */
+static void send_summary(struct correlate *c, struct iteration_summary *summary,
+                         const struct iteration *named)
+{
+    struct iteration *iteration = &c->engine->summarized;
+    struct step_identity identity = iteration_identify(summary->seed, summary->number);
+    struct totals_pool *pool = accounts_pool(c->counting.accounts);
+    uint64_t end_ns = summary->totals.last_ns > summary->end_ns ? summary->totals.last_ns : summary->end_ns;
+    char name[RANK_NAME_BYTES];
+    *iteration = *named;
+    iteration->kind = summary->kind;
+    iteration->requests = summary->requests;
+    memcpy(iteration->tokens, summary->tokens, sizeof iteration->tokens);
+    summary->has_trace = true;
+    if (iteration->rank == 0)
+        send_summary_root(c, summary, iteration, end_ns);
+    struct span *span = &c->engine->span;
+    span_begin(span, summary->begin_ns, end_ns);
+    memcpy(span->trace_id, identity.trace_id, 16);
+    memcpy(span->parent_span_id, identity.span_id, 8);
+    iteration_rank_span(summary->seed, summary->number, iteration->rank, span->span_id);
+    span->flags = TRACE_FLAG_RANDOM | TRACE_FLAG_SAMPLED | SPAN_FLAG_REMOTE_KNOWN | SPAN_FLAG_REMOTE;
+    span->name = name;
+    span->name_len = (uint32_t)snprintf(name, sizeof name, "rank %" PRId32, iteration->rank);
+    put_iteration(span, iteration, iteration->engine);
+    span_attr_bool(span, ATTR(SEMCONV_ENGINE_ITERATION_SUMMARY), true);
+    if (summary->is_measured)
+        totals_write_sums(pool, &summary->totals, summary->gpu_ns, span);
+    else
+        span_attr_bool(span, ATTR(SEMCONV_CUDA_TOTAL_INCOMPLETE), true);
+    counter_add_alone(COUNTER_iteration_summaries, 1);
+    spans_emit(c, span);
+}
+
+/* Sends the summary now, or once the iteration's GPU records have arrived. */
+static void want_summary(struct correlate *c, const struct iteration *named)
+{
+    struct engine *engine = c->engine;
+    struct iteration_summary *summary =
+        iteration_summaries_find(&engine->summaries, named->seed, named->number);
+    bool is_open = false;
+    for (uint32_t i = 0; !summary && !is_open && i < OPEN_MAX; i++) {
+        const struct engine_event *event = engine->open[i].event;
+        is_open = event && event->iteration.number == named->number && event->iteration.seed == named->seed;
+        engine->open[i].is_wanted |= is_open;
+    }
+    if (summary && !summary->has_trace)
+        send_summary(c, summary, named);
+    else if (!summary && !is_open)
+        counter_add(COUNTER_iteration_summaries_gone, 1);
+}
+
+/* An iteration whose GPU records have arrived. */
+struct measured {
+    uint64_t end_ns, gpu_ns;
+    bool is_complete; /* capture was awake, and lost nothing */
+};
+
+static struct measured measured_of(struct correlate *c, const struct open_iteration *open,
+                                   const struct account *account)
+{
+    struct measured measured = {.end_ns = open->end_ns > open->begin_ns ? open->end_ns : open->begin_ns + 1};
+    if (account) {
+        measured.is_complete = !account->totals.is_incomplete;
+        measured.gpu_ns = totals_gpu_ns(accounts_pool(c->counting.accounts), &account->totals);
+    } else {
+        measured.is_complete =
+            !(c->options.slept_between && c->options.slept_between(open->begin_ns, measured.end_ns));
+    }
+    return measured;
+}
+
+static struct iteration_summary *keep_summary(struct correlate *c, const struct open_iteration *open,
+                                              const struct account *account, const struct measured *measured)
+{
+    const struct iteration *iteration = &open->event->iteration;
+    struct iteration_summary *kept =
+        iteration_summaries_add(&c->engine->summaries, iteration->seed, iteration->number);
+    kept->begin_ns = open->begin_ns;
+    kept->end_ns = measured->end_ns;
+    kept->gpu_ns = measured->gpu_ns;
+    kept->is_measured = measured->is_complete;
+    kept->has_trace = open->is_sampled;
+    kept->kind = iteration->kind;
+    kept->requests = iteration->requests;
+    memcpy(kept->tokens, iteration->tokens, sizeof kept->tokens);
+    if (account) {
+        kept->totals = account->totals;
+        kept->totals.devices = 0;
+    }
+    return kept;
+}
+
+/* Divides the iteration's GPU time among its requests. */
+static void divide(struct correlate *c, const struct open_iteration *open, const struct measured *measured)
+{
+    const struct iteration *iteration = &open->event->iteration;
+    struct iteration_link link = {.number = iteration->number,
+                                  .duration_ns = measured->end_ns - open->begin_ns};
     double tokens = (double)(iteration->tokens[REQUEST_PREFILL] + iteration->tokens[REQUEST_DECODE]);
-    bool has_slept = c->options.slept_between && c->options.slept_between(open->begin_ns, end_ns);
-    bool is_measured = account ? !account->totals.is_incomplete : !has_slept;
-    uint64_t gpu_ns = account ? totals_gpu_ns(accounts_pool(c->counting.accounts), &account->totals) : 0;
-    if (is_measured)
-        engine_stats_add_gpu(c->engine_stats, iteration, gpu_ns);
+    if (measured->is_complete)
+        engine_stats_add_gpu(c->engine_stats, iteration, measured->gpu_ns);
     for (uint32_t i = 0; i < iteration->part_count; i++) {
         const struct iteration_part *part = &open->event->parts[i];
         struct request *request = engine_requests_find(c->engine->requests, part->request);
         struct request_trace *trace = request ? request->trace : NULL;
         if (!trace)
             continue;
-        if (is_measured && tokens > 0) {
+        unsigned phase = phase_of(part);
+        if (measured->is_complete && tokens > 0) {
             trace->measured++;
             trace->time_ns += link.duration_ns;
-            trace->gpu_ns += gpu_ns;
-            trace->share_ns[part->phase == REQUEST_PREFILL ? REQUEST_PREFILL : REQUEST_DECODE] +=
-                (double)gpu_ns * part->tokens / tokens;
+            trace->gpu_ns += measured->gpu_ns;
+            trace->share_ns[phase] += (double)measured->gpu_ns * part->tokens / tokens;
         }
         if (open->is_sampled && iteration->rank == 0)
             request_trace_note(trace, &link, part->phase);
+        if (!open->is_sampled)
+            iteration_summaries_add_member(&c->engine->summaries,
+                                           engine_requests_index(c->engine->requests, request), phase,
+                                           part->tokens);
+    }
+}
+
+/* Sends the spans of the iteration's requests that have ended, unless another iteration of theirs is open. */
+static void leave_requests(struct correlate *c, const struct open_iteration *open)
+{
+    for (uint32_t i = 0; i < open->event->iteration.part_count; i++) {
+        struct request *request = engine_requests_find(c->engine->requests, open->event->parts[i].request);
+        struct request_trace *trace = request ? request->trace : NULL;
+        if (!trace)
+            continue;
         trace->open -= trace->open > 0;
         if (!trace->open && trace->ended_ns)
             send_request(c, request);
@@ -415,7 +637,12 @@ static void divide(struct correlate *c, const struct open_iteration *open, const
 
 static void close_iteration(struct correlate *c, struct open_iteration *open, const struct account *account)
 {
-    divide(c, open, account);
+    struct measured measured = measured_of(c, open, account);
+    struct iteration_summary *kept = keep_summary(c, open, account, &measured);
+    divide(c, open, &measured);
+    if (open->is_wanted && !kept->has_trace)
+        send_summary(c, kept, &open->event->iteration);
+    leave_requests(c, open);
     c->engine->open_bytes -= open->event->bytes;
     free(open->event);
     open->event = NULL;
@@ -443,80 +670,31 @@ void engine_spans_leave(struct correlate *c, uint32_t iteration)
         accounts_close(c->counting.accounts, account);
 }
 
-static void put_iteration(struct span *span, const struct open_iteration *open)
-{
-    const struct iteration *iteration = &open->event->iteration;
-    if (*open->engine)
-        span_attr_string(span, ATTR(SEMCONV_ENGINE_NAME), open->engine);
-    span_attr_int(span, ATTR(SEMCONV_ENGINE_ITERATION_NUMBER), iteration->number);
-    span_attr_string(span, ATTR(SEMCONV_ENGINE_ITERATION_KIND), iteration_kind_name(iteration->kind));
-}
-
-/* Adds what the requests had in the iteration, and links to those with spans. Viewers hide attributes of
- * links, so the parts are text, too: "r17 decode 1". */
-static void put_parts(struct correlate *c, struct span *span, const struct open_iteration *open)
-{
-    struct engine *engine = c->engine;
-    const struct iteration *iteration = &open->event->iteration;
-    uint32_t shown = 0, left_out = 0;
-    span->links = engine->links;
-    for (uint32_t i = 0; i < iteration->part_count; i++) {
-        const struct iteration_part *part = &open->event->parts[i];
-        const struct request *request = engine_requests_find(engine->requests, part->request);
-        const struct request_trace *trace = request ? request->trace : NULL;
-        if (shown < PARTS_SHOWN_MAX) {
-            int length = snprintf(
-                engine->texts[shown], PART_TEXT_BYTES, "%s%s%s %" PRIu32, request ? request->id : "",
-                request && *request->id ? " " : "",
-                request_phase_name(part->phase == REQUEST_PREFILL ? REQUEST_PREFILL : REQUEST_DECODE),
-                part->tokens);
-            engine->items[shown] =
-                (struct span_attr){.type = ATTR_STRING, .s = engine->texts[shown], .len = (uint32_t)length};
-            shown++;
-        }
-        if (trace && span->link_count < PARTS_SHOWN_MAX)
-            engine->links[span->link_count++] =
-                session_link(trace->parent.trace_id, trace->span_id, trace->parent.flags & 0xff, "request");
-        else
-            left_out += trace != NULL;
-    }
-    if (shown)
-        span_attr_array(span, ATTR(SEMCONV_ENGINE_ITERATION_PARTS), engine->items, shown);
-    if (left_out)
-        span_attr_int(span, ATTR(SEMCONV_ENGINE_ITERATION_LINKS_LEFT_OUT), left_out);
-}
-
-/* Emits the iteration's span, which all ranks know as their parent. */
-static void emit_root(struct correlate *c, const struct open_iteration *open, const struct span *rank)
-{
-    struct span *span = &c->engine->span;
-    const struct iteration *iteration = &open->event->iteration;
-    char name[32];
-    span_begin(span, rank->start_ns, rank->end_ns);
-    memcpy(span->trace_id, rank->trace_id, 16);
-    memcpy(span->span_id, rank->parent_span_id, 8);
-    span->flags = (rank->flags & ~SPAN_FLAG_REMOTE) | SPAN_FLAG_REMOTE_KNOWN;
-    span->trace_state = rank->trace_state;
-    span->name = name;
-    span->name_len = (uint32_t)snprintf(name, sizeof name, "iteration %" PRId64, iteration->number);
-    put_iteration(span, open);
-    span_attr_int(span, ATTR(SEMCONV_ENGINE_ITERATION_REQUESTS), iteration->requests);
-    span_attr_int(span, ATTR(SEMCONV_ENGINE_ITERATION_PREFILL_TOKENS),
-                  (int64_t)iteration->tokens[REQUEST_PREFILL]);
-    span_attr_int(span, ATTR(SEMCONV_ENGINE_ITERATION_DECODE_TOKENS),
-                  (int64_t)iteration->tokens[REQUEST_DECODE]);
-    if (c->options.settings->engine.neighbors == NEIGHBORS_LINKS)
-        put_parts(c, span, open);
-    counter_add_alone(COUNTER_roots, 1);
-    spans_emit(c, span);
-}
-
 void engine_spans_close(struct correlate *c, uint32_t iteration, const struct account *account,
                         struct span *rank)
 {
     struct open_iteration *open = open_at(c, iteration);
-    put_iteration(rank, open);
+    put_iteration(rank, &open->event->iteration, open->engine);
     if (open->event->iteration.rank == 0)
-        emit_root(c, open, rank);
+        send_root(c, open, rank);
     close_iteration(c, open, account);
+}
+
+void engine_spans_note(struct correlate *c, const struct engine_event *event, uint64_t time_ns)
+{
+    if (!c->options.steps || !engine_of(c))
+        return;
+    if (event->type == ENGINE_REQUEST)
+        begin_request(c, &event->request, time_ns);
+    else if (event->type == ENGINE_REQUEST_END)
+        end_request(c, &event->end, time_ns);
+    else
+        want_summary(c, &event->iteration);
+}
+
+void engine_spans_finish(struct correlate *c)
+{
+    struct request *request;
+    while (c->engine && (request = engine_requests_any(c->engine->requests)) != NULL)
+        send_request(c, request);
 }

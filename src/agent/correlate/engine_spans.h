@@ -3,7 +3,10 @@
  *
  * An iteration is open until the GPU records of its calls have arrived, also if it is not sampled: its GPU
  * time is then divided among its requests. A request's span is sent when the request has ended and none of
- * its iterations is open. */
+ * its iterations is open.
+ *
+ * The latest iterations are kept (totals/iteration_summaries.h). The scheduler of the engine knows
+ * afterwards which one was slow, and asks all ranks for its summary: a trace of the root and the ranks. */
 #pragma once
 
 #include "agent/correlate/totals/accounts.h"
@@ -16,7 +19,7 @@ struct engine;
 
 void engine_spans_destroy(struct engine *engine);
 
-/* Notes that a request starts or ends at `time_ns`. */
+/* Notes that a request starts or ends at `time_ns`, or sends the summary of an earlier iteration. */
 void engine_spans_note(struct correlate *correlate, const struct engine_event *event, uint64_t time_ns);
 
 /* Begins the step's iteration, and takes the event. Sets step->iteration; 0: no memory, or too many are open.

@@ -459,7 +459,7 @@ static bool exchange_engine(struct recording_events *events, struct recording_ev
         *step = (struct step_boundary){.kind = STEP_NONE, .event = engine};
     number(events, &step->time);
     number(events, &type);
-    if (type == ENGINE_ITERATION)
+    if (type == ENGINE_ITERATION || type == ENGINE_SUMMARY)
         exchange_iteration(events, engine);
     else if (type == ENGINE_REQUEST)
         exchange_request(events, &engine->request);
@@ -474,7 +474,7 @@ static bool exchange_engine(struct recording_events *events, struct recording_ev
     if (events->is_reading) {
         engine->type = (enum engine_event_type)type;
         engine->bytes = sizeof *engine;
-        if (type == ENGINE_ITERATION && !events->is_bad)
+        if ((type == ENGINE_ITERATION || type == ENGINE_SUMMARY) && !events->is_bad)
             engine->bytes += engine->iteration.part_count * sizeof *engine->parts;
     }
     return true;

@@ -11,6 +11,7 @@ const enum counter balance_sources[] = {COUNTER_calls_captured,
                                         COUNTER_collectives,
                                         COUNTER_roots,
                                         COUNTER_engine_request_spans,
+                                        COUNTER_iteration_summaries,
                                         COUNTER_step_copies,
                                         COUNTER_COUNT};
 

@@ -41,6 +41,9 @@
     X(engine_requests, false, "requests of a serving engine")                                                \
     X(engine_request_spans, false, "requests of a serving engine, sent as spans")                            \
     X(engine_requests_untraced, false, "sampled requests of a serving engine without a span: too many")      \
+    X(iteration_summaries, false,                                                                            \
+      "iterations of a serving engine that were slow, sent afterwards as summaries")                         \
+    X(iteration_summaries_gone, false, "summaries of iterations that were wanted too late")                  \
     X(engine_events_lost, false, "iterations and requests of serving engines that came too fast")            \
     X(steps_unmeasured, false, "sampled steps without parts in metrics, because GPU records were missing")   \
     X(sleeps, false, "times that capture went to sleep, because nothing sampled was in flight")              \

@@ -92,6 +92,47 @@ class Engines(Case):
         self.assertEqual(len(roots), 8)
         self.assertEqual({trace for trace, _ in self.links()[request.trace_id, request.span_id]}, roots)
 
+    SLOW = ("request=r1," + traceparent(1), "request=r2," + traceparent(2), "iteration=1", "play", "iteration-end", "iteration=2", "play",
+            "iteration-end", "summary=1", "request-end=r1", "iteration=3", "iteration-end", "summary=3", "summary=9", "request-end=r2")
+
+    def expect_summaries(self, spans, links):
+        """Of iterations 1 and 3, linked both ways."""
+        self.assertEqual(len(spans), 6)
+        requests = {span.attributes["gen_ai.request.id"]: (span.trace_id, span.span_id) for span in spans if span.name == "test request"}
+        for number, members in ((1, ("r1", "r2")), (3, ("r2",))):
+            root, = (span for span in spans if span.name == f"iteration {number}")
+            rank, = (span for span in spans if span.parent_id == root.span_id)
+            self.assertEqual((rank.name, rank.trace_id), ("rank 0", root.trace_id))
+            self.assertTrue(root.attributes["engine.iteration.summary"] and rank.attributes["engine.iteration.summary"])
+            self.assertEqual(sorted(links[root.trace_id, root.span_id]), sorted(requests[name] for name in members))
+            for name, request in requests.items():
+                self.assertEqual((root.trace_id, root.span_id) in links[request], name in members)
+            self.assertEqual(rank.attributes.get("cuda.total.kernels", 0) > 0, number == 1)
+
+    def test_a_slow_iteration_is_sent_afterwards(self):
+        result = self.play(*self.SLOW, settings={"engine.ratio": 0})
+        self.expect_summaries(result.spans, self.links())
+        counters = result.report["counters"]
+        self.assertEqual((counters["iteration_summaries"], counters["iteration_summaries_gone"]), (2, 1))
+        first, second = self.named(result, "test request")
+        self.assertEqual((first.attributes["engine.request.iterations_recorded"], second.attributes["engine.request.iterations_recorded"]), (1, 2))
+        whole = self.play(*self.SLOW, settings={"engine.ratio": 1})
+        summary, recorded = ({span.trace_id: span for span in played.spans if span.name == "iteration 1"} for played in (result, whole))
+        self.assertEqual(summary.keys(), recorded.keys())  # the same trace, with the same numbers
+        (trace, _), = summary.items()
+        totals = [{key: value for span in played.spans if (span.trace_id, span.name) == (trace, "rank 0") for key, value in span.attributes.items()
+                   if key.startswith("cuda.total.") and key[11:] in ("calls", "kernels", "gpu_time", "copies", "copy_bytes", "slowest.kernels")}
+                  for played in (result, whole)]
+        self.assertEqual(*totals)
+
+    def test_a_recording_has_summaries(self):
+        path, replayed = self.directory / "slow.cuspanrec", self.directory / "slow.jsonl"
+        self.play(*self.SLOW, settings={"record_file": path, "engine.ratio": 0})
+        subprocess.run([agent_case.BUILD / "cuspan", "replay", "--quiet", "--file", replayed, path], check=True)
+        self.target = replayed
+        spans = [span for span in agent_case.spans_in(replayed.read_text()) if span.name != "control_host"]
+        self.expect_summaries(spans, self.links())
+
     def test_tables_have_them(self):
         result = self.play(*self.SERVED)
         done = subprocess.run([agent_case.BUILD / "cuspan", "stat", "--json", "--table", "iterations,engine_requests", self.target],

@@ -10,7 +10,7 @@
  *
  * A serving engine: request=ID[,TRACEPARENT], iteration=NUMBER (with a part of each request: at first a
  * prefill of 20 tokens, then a decode), rank=NUMBER (of later iterations), here=NUMBER (attaches that
- * iteration to the thread), iteration-end, request-end=ID. */
+ * iteration to the thread), iteration-end, summary=NUMBER, request-end=ID. */
 #include "cuspan/cuspan.h"
 #include "forked_child.h"
 #include "agent/recording/replay_seam.h"
@@ -146,6 +146,13 @@ static int end_request(const char *id)
     return -1;
 }
 
+static int summary(int64_t number)
+{
+    cuspan_iteration_info info = {
+        .engine = "test", .seed = 7, .number = number, .rank = engine_rank, .ranks = 2};
+    return cuspan_iteration_summary(&info);
+}
+
 static int iteration(int64_t number, bool here)
 {
     cuspan_part parts[REQUESTS_MAX];
@@ -175,6 +182,8 @@ static int serve(const char *name)
         return iteration(atoll(name + 10), false);
     if (strncmp(name, "here=", 5) == 0)
         return iteration(atoll(name + 5), true);
+    if (strncmp(name, "summary=", 8) == 0)
+        return summary(atoll(name + 8));
     if (strcmp(name, "iteration-end") == 0)
         return cuspan_iteration_end();
     if (strncmp(name, "rank=", 5) == 0) {

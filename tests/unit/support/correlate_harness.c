@@ -38,6 +38,7 @@ static void on_span(void *context, const struct span *span)
     assert_true(span->event_count <= 16);
     if (span->event_count)
         memcpy(kept->events, span->events, span->event_count * sizeof *span->events);
+    assert_true(span->link_count <= KEPT_ITEMS_MAX);
     if (span->link_count)
         memcpy(kept->links, span->links, span->link_count * sizeof *span->links);
     assert_true(span->end_ns > span->start_ns);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define SPANS_MAX       512
+#define KEPT_ITEMS_MAX  128                    /* links and items of a span */
 #define BASE_NS         1700000000000000000ull /* origin of the times of calls and work */
 #define SPAN_OF(number) (0x0101010101010101ull * (number))
 #define TEST(name)      cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -21,8 +22,8 @@ struct kept {
     struct span span;
     char name[256];
     struct span_event events[16];
-    struct span_link links[SPAN_LINKS_MAX];
-    struct span_attr items[8]; /* of its arrays */
+    struct span_link links[KEPT_ITEMS_MAX];
+    struct span_attr items[KEPT_ITEMS_MAX]; /* of its arrays */
 };
 
 struct kept_device {

@@ -186,6 +186,10 @@ void steps_end_iteration(void)
  * its iterations is known. */
 void steps_note_request(struct engine_event *event)
 {
+    if (event->type == ENGINE_SUMMARY) {
+        publish(0, STEP_NONE, STEP_BY_API, event);
+        return;
+    }
     bool is_end = event->type == ENGINE_REQUEST_END;
     bool holds = (is_end ? event->end.number : event->request.number) & REQUEST_MAY_BE_SAMPLED;
     if (!is_end && holds) {

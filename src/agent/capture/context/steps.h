@@ -32,7 +32,8 @@ bool steps_begin(int64_t number, enum step_kind kind, enum step_source source);
 void steps_begin_iteration(struct engine_event *event);
 /* Ends the current iteration: later work belongs to the step around it, if there is one. */
 void steps_end_iteration(void);
-/* Passes an event about a request on, in order with the iterations. Takes `event`. Any thread. */
+/* Passes an event about a request or a summary on, in order with the iterations. Takes `event`. Any thread.
+ */
 void steps_note_request(struct engine_event *event);
 /* Whether spans of the iteration are sent; true before capture starts. Any thread. */
 bool steps_samples_iteration(const struct iteration *iteration);

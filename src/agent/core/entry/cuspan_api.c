@@ -344,6 +344,20 @@ static uint64_t iteration_here(const cuspan_iteration_info *given)
     return token;
 }
 
+static int iteration_summary(const cuspan_iteration_info *given)
+{
+    struct host_call call = host_call_begin();
+    struct engine_event *event =
+        given && given->kind <= ITERATION_WARM_UP ? make_event(ENGINE_SUMMARY, 0) : NULL;
+    if (event) {
+        describe(&event->iteration, given);
+        event->iteration.requests = event->iteration.part_count = 0;
+        steps_note_request(event);
+    }
+    host_call_end(call);
+    return event ? 0 : -1;
+}
+
 static const cuspan_api api = {.bytes = sizeof api,
                                .is_on = is_on,
                                .attach = attach,
@@ -365,7 +379,8 @@ static const cuspan_api api = {.bytes = sizeof api,
                                .request_end = request_end,
                                .iteration = iteration,
                                .iteration_end = iteration_end,
-                               .iteration_here = iteration_here};
+                               .iteration_here = iteration_here,
+                               .iteration_summary = iteration_summary};
 
 const cuspan_api *cuspan_agent_api(uint32_t version)
 {

@@ -82,7 +82,7 @@ static struct engine_figures *engine_of_none(struct engine_stats *stats)
 
 static struct request_clock *clock_of(struct engine_stats *stats, const struct request *request)
 {
-    return &stats->clocks[engine_requests_place(stats->requests, request)];
+    return &stats->clocks[engine_requests_index(stats->requests, request)];
 }
 
 /* NULL: the request is unknown. */

@@ -243,8 +243,8 @@ static void put_devices(const struct totals_pool *pool, const struct totals *tot
         span->events = events;
 }
 
-void totals_write(struct totals_pool *pool, const struct totals *totals, const struct devices *devices,
-                  struct span *span, struct span_event *events, uint32_t events_max)
+void totals_write_sums(struct totals_pool *pool, const struct totals *totals, uint64_t gpu_ns,
+                       struct span *span)
 {
     if (totals->is_incomplete)
         span_attr_bool(span, ATTR(SEMCONV_CUDA_TOTAL_INCOMPLETE), true);
@@ -252,7 +252,7 @@ void totals_write(struct totals_pool *pool, const struct totals *totals, const s
         return;
     span_attr_int(span, ATTR(SEMCONV_CUDA_TOTAL_CALLS), totals->calls);
     span_attr_int(span, ATTR(SEMCONV_CUDA_TOTAL_CALL_TIME), (int64_t)totals->call_ns);
-    span_attr_int(span, ATTR(SEMCONV_CUDA_TOTAL_GPU_TIME), (int64_t)totals_gpu_ns(pool, totals));
+    span_attr_int(span, ATTR(SEMCONV_CUDA_TOTAL_GPU_TIME), (int64_t)gpu_ns);
     span_attr_int(span, ATTR(SEMCONV_CUDA_TOTAL_KERNELS), totals->kernels);
     put_int(span, ATTR(SEMCONV_CUDA_TOTAL_ERRORS), totals->errors);
     put_int(span, ATTR(SEMCONV_CUDA_TOTAL_LAUNCH_TIME), totals->launch_ns);
@@ -266,7 +266,14 @@ void totals_write(struct totals_pool *pool, const struct totals *totals, const s
     put_slowest(pool, totals, span);
     if (totals->is_estimated)
         span_attr_bool(span, ATTR(SEMCONV_CUDA_TOTAL_ESTIMATED), true);
-    put_devices(pool, totals, devices, span, events, events_max);
+}
+
+void totals_write(struct totals_pool *pool, const struct totals *totals, const struct devices *devices,
+                  struct span *span, struct span_event *events, uint32_t events_max)
+{
+    totals_write_sums(pool, totals, totals_gpu_ns(pool, totals), span);
+    if (totals->first_ns)
+        put_devices(pool, totals, devices, span, events, events_max);
 }
 
 void totals_clear(struct totals_pool *pool, struct totals *totals)

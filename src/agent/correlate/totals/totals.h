@@ -58,6 +58,11 @@ uint32_t totals_label(struct totals_pool *pool, const char *name, uint32_t bytes
 /* Returns the GPU time, added over devices. */
 uint64_t totals_gpu_ns(const struct totals_pool *pool, const struct totals *totals);
 
+/* Adds the totals to the span, and `gpu_ns` as the GPU's time, without devices. Borrows from the pool until
+ * the next call. Adds nothing if nothing was counted. */
+void totals_write_sums(struct totals_pool *pool, const struct totals *totals, uint64_t gpu_ns,
+                       struct span *span);
+
 /* Adds the totals to the span. With several devices, each becomes an event in `events`, which holds
  * span->event_count events and has room for `events_max`. Borrows from `devices`, and from the pool until the
  * next call. Adds nothing if nothing was counted. */

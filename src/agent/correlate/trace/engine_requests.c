@@ -54,9 +54,14 @@ struct request *engine_requests_find(struct engine_requests *requests, uint64_t 
     return at ? &requests->requests[at - 1] : NULL;
 }
 
-uint32_t engine_requests_place(const struct engine_requests *requests, const struct request *request)
+uint32_t engine_requests_index(const struct engine_requests *requests, const struct request *request)
 {
     return (uint32_t)(request - requests->requests);
+}
+
+struct request *engine_requests_at(struct engine_requests *requests, uint32_t index)
+{
+    return &requests->requests[index];
 }
 
 struct request_trace *engine_requests_trace(struct engine_requests *requests, struct request *request)
@@ -70,7 +75,7 @@ struct request_trace *engine_requests_trace(struct engine_requests *requests, st
 
 void engine_requests_remove(struct engine_requests *requests, struct request *request)
 {
-    uint32_t index = (uint32_t)(request - requests->requests) + 1;
+    uint32_t index = engine_requests_index(requests, request) + 1;
     uint32_t *link = bucket_of(requests, request->number);
     while (*link != index)
         link = &requests->requests[*link - 1].next;
@@ -106,7 +111,7 @@ static void note_slow(struct request_trace *trace, const struct iteration_link *
 }
 
 /* Keeps every n-th of the iterations. When the array is full, n doubles and every second one goes. */
-static void note_spread(struct request_trace *trace, const struct iteration_link *link)
+static void note_spread(struct request_trace *trace, int64_t number)
 {
     if (!trace->stride)
         trace->stride = 1;
@@ -120,44 +125,51 @@ static void note_spread(struct request_trace *trace, const struct iteration_link
         if (trace->recorded % trace->stride)
             return;
     }
-    trace->spread[trace->spread_count++] = *link;
+    trace->spread[trace->spread_count++] = number;
 }
 
 void request_trace_note(struct request_trace *trace, const struct iteration_link *link, uint16_t phase)
 {
     if (phase == REQUEST_PREFILL && trace->prefill_count < REQUEST_LINKS_PREFILL)
-        trace->prefill[trace->prefill_count++] = *link;
-    if (phase == REQUEST_DECODE && !trace->first_decode.duration_ns)
-        trace->first_decode = *link;
+        trace->prefill[trace->prefill_count++] = link->number;
+    if (phase == REQUEST_DECODE && !trace->has_decoded) {
+        trace->has_decoded = true;
+        trace->first_decode = link->number;
+    }
     note_slow(trace, link);
-    note_spread(trace, link);
-    trace->last = *link;
+    note_spread(trace, link->number);
+    trace->last = link->number;
     trace->recorded++;
+}
+
+void request_trace_note_summary(struct request_trace *trace, const struct iteration_link *link)
+{
+    note_slow(trace, link);
+    trace->summarized++;
 }
 
 static int by_number(const void *left, const void *right)
 {
-    const struct iteration_link *a = left, *b = right;
-    return (a->number > b->number) - (a->number < b->number);
+    const int64_t *a = left, *b = right;
+    return (*a > *b) - (*a < *b);
 }
 
-uint32_t request_trace_links(const struct request_trace *trace,
-                             struct iteration_link links[REQUEST_LINKS_MAX])
+uint32_t request_trace_links(const struct request_trace *trace, int64_t numbers[REQUEST_LINKS_MAX])
 {
     uint32_t count = 0, kept = 0;
-    memcpy(links, trace->prefill, trace->prefill_count * sizeof *links);
+    memcpy(numbers, trace->prefill, trace->prefill_count * sizeof *numbers);
     count += trace->prefill_count;
-    memcpy(links + count, trace->slowest, trace->slowest_count * sizeof *links);
-    count += trace->slowest_count;
-    memcpy(links + count, trace->spread, trace->spread_count * sizeof *links);
+    for (uint32_t i = 0; i < trace->slowest_count; i++)
+        numbers[count++] = trace->slowest[i].number;
+    memcpy(numbers + count, trace->spread, trace->spread_count * sizeof *numbers);
     count += trace->spread_count;
-    if (trace->first_decode.duration_ns)
-        links[count++] = trace->first_decode;
+    if (trace->has_decoded)
+        numbers[count++] = trace->first_decode;
     if (trace->recorded)
-        links[count++] = trace->last;
-    qsort(links, count, sizeof *links, by_number);
+        numbers[count++] = trace->last;
+    qsort(numbers, count, sizeof *numbers, by_number);
     for (uint32_t i = 0; i < count; i++)
-        if (!i || links[i].number != links[kept - 1].number)
-            links[kept++] = links[i];
+        if (!i || numbers[i] != numbers[kept - 1])
+            numbers[kept++] = numbers[i];
     return kept;
 }

@@ -14,7 +14,7 @@
 #define REQUEST_LINKS_SLOWEST 8
 #define REQUEST_LINKS_SPREAD  (REQUEST_LINKS_MAX - REQUEST_LINKS_PREFILL - REQUEST_LINKS_SLOWEST - 2)
 
-/* A recorded iteration that the request took part in. */
+/* An iteration with a trace that the request took part in. */
 struct iteration_link {
     int64_t number;
     uint64_t duration_ns;
@@ -38,9 +38,11 @@ struct request_trace {
     uint32_t open;                   /* iterations whose GPU work is not complete */
     /* Links: the first chunks of the prefill, the first and last iteration of the decoding, the slowest ones,
      * and of the others every `stride`-th. */
-    struct iteration_link prefill[REQUEST_LINKS_PREFILL], first_decode, last, slowest[REQUEST_LINKS_SLOWEST],
-        spread[REQUEST_LINKS_SPREAD];
+    int64_t prefill[REQUEST_LINKS_PREFILL], first_decode, last, spread[REQUEST_LINKS_SPREAD];
+    struct iteration_link slowest[REQUEST_LINKS_SLOWEST];
     uint32_t recorded, prefill_count, slowest_count, spread_count, stride;
+    uint32_t summarized; /* iterations whose summary was sent */
+    bool has_decoded;    /* in a recorded iteration */
 };
 
 struct request {
@@ -58,8 +60,9 @@ void engine_requests_destroy(struct engine_requests *requests);
 /* Adds a request without a trace. NULL: there are too many. Owned by `requests`, as is its trace. */
 struct request *engine_requests_add(struct engine_requests *requests, uint64_t number, const char *id);
 struct request *engine_requests_find(struct engine_requests *requests, uint64_t number);
-/* Its place among all, below ENGINE_REQUESTS_MAX, until it is removed. */
-uint32_t engine_requests_place(const struct engine_requests *requests, const struct request *request);
+/* Its index, below ENGINE_REQUESTS_MAX, until it is removed; and the request, or free entry, at an index. */
+uint32_t engine_requests_index(const struct engine_requests *requests, const struct request *request);
+struct request *engine_requests_at(struct engine_requests *requests, uint32_t index);
 /* Returns an empty trace for the request; NULL: there are too many. */
 struct request_trace *engine_requests_trace(struct engine_requests *requests, struct request *request);
 void engine_requests_remove(struct engine_requests *requests, struct request *request);
@@ -68,6 +71,7 @@ struct request *engine_requests_any(struct engine_requests *requests);
 
 /* Notes a recorded iteration with this part of the request. */
 void request_trace_note(struct request_trace *trace, const struct iteration_link *link, uint16_t phase);
-/* Copies the chosen links, in order of their numbers, each once. Returns their number. */
-uint32_t request_trace_links(const struct request_trace *trace,
-                             struct iteration_link links[REQUEST_LINKS_MAX]);
+/* Notes an earlier iteration whose summary is sent. */
+void request_trace_note_summary(struct request_trace *trace, const struct iteration_link *link);
+/* Copies the numbers of the chosen iterations, in order, each once. Returns how many these are. */
+uint32_t request_trace_links(const struct request_trace *trace, int64_t numbers[REQUEST_LINKS_MAX]);

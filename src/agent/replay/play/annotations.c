@@ -226,7 +226,10 @@ static void play_iteration(const cuspan_api *agent, const struct engine_event *e
         memcpy(&parts[i], &event->parts[i], sizeof *parts);
         parts[i].request = find_request(event->parts[i].request);
     }
-    (void)agent->iteration(&info);
+    if (event->type == ENGINE_ITERATION)
+        (void)agent->iteration(&info);
+    else if (CUSPAN_OFFERS(agent, iteration_summary))
+        (void)agent->iteration_summary(&info);
 }
 
 static void play_engine(const cuspan_api *agent, const struct engine_event *event)

@@ -371,6 +371,7 @@ static void test_capture_is_on_while_a_sampled_request_is_in_progress(void)
     assert_true(active_contexts_has_unsampled());
     request(5, ENGINE_REQUEST);
     request(7, ENGINE_REQUEST);
+    request(9, ENGINE_SUMMARY); /* of what was already captured */
     assert_int_equal(active_contexts_count(), 2);
     request(5, ENGINE_REQUEST_END);
     request(2, ENGINE_REQUEST_END);

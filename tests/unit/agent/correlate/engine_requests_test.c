@@ -55,10 +55,10 @@ static void test_traces_are_bounded_and_found_at_the_end(void **state)
     assert_non_null(engine_requests_find(requests, 9999));
 }
 
-static bool has(const struct iteration_link *links, uint32_t count, int64_t number)
+static bool has(const int64_t *links, uint32_t count, int64_t number)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (links[i].number == number)
+        if (links[i] == number)
             return true;
     return false;
 }
@@ -76,13 +76,13 @@ static uint32_t note(struct request_trace *trace, int64_t first, int64_t last, u
 static void test_few_iterations_are_all_linked(void **state)
 {
     struct request_trace trace = {0};
-    struct iteration_link links[REQUEST_LINKS_MAX];
+    int64_t links[REQUEST_LINKS_MAX];
     assert_int_equal(request_trace_links(&trace, links), 0);
     note(&trace, 1, 2, REQUEST_PREFILL);
     note(&trace, 3, 30, REQUEST_DECODE);
     assert_int_equal(request_trace_links(&trace, links), 30);
     for (int64_t i = 0; i < 30; i++)
-        assert_int_equal(links[i].number, i + 1);
+        assert_int_equal(links[i], i + 1);
 }
 
 /* 2,000 tokens: at most 64 links, to the chunks of the prompt, the first and the last token, and the slowest.
@@ -90,7 +90,7 @@ static void test_few_iterations_are_all_linked(void **state)
 static void test_of_many_iterations_the_telling_ones_are_linked(void **state)
 {
     struct request_trace trace = {0};
-    struct iteration_link links[REQUEST_LINKS_MAX];
+    int64_t links[REQUEST_LINKS_MAX];
     note(&trace, 1, 20, REQUEST_PREFILL);
     note(&trace, 21, 2020, REQUEST_DECODE);
     uint32_t count = request_trace_links(&trace, links);
@@ -102,10 +102,25 @@ static void test_of_many_iterations_the_telling_ones_are_linked(void **state)
         assert_true(has(links, count, number));
     int64_t gap = 0;
     for (uint32_t i = 1; i < count; i++) {
-        assert_true(links[i].number > links[i - 1].number);
-        gap = links[i].number - links[i - 1].number > gap ? links[i].number - links[i - 1].number : gap;
+        assert_true(links[i] > links[i - 1]);
+        gap = links[i] - links[i - 1] > gap ? links[i] - links[i - 1] : gap;
     }
     assert_in_range(gap, 1, 128); /* the rest evenly */
+}
+
+/* It comes late, and is no later iteration than those recorded. */
+static void test_a_summary_is_linked_among_the_slowest(void **state)
+{
+    struct request_trace trace = {0};
+    int64_t links[REQUEST_LINKS_MAX];
+    note(&trace, 1, 200, REQUEST_DECODE);
+    request_trace_note_summary(&trace, &(struct iteration_link){.number = 150, .duration_ns = 5000});
+    request_trace_note_summary(&trace, &(struct iteration_link){.number = 151, .duration_ns = 10});
+    uint32_t count = request_trace_links(&trace, links);
+    assert_true(has(links, count, 150) && has(links, count, 200));
+    assert_false(has(links, count, 151)); /* the 8 slowest are longer */
+    assert_int_equal(links[count - 1], 200);
+    assert_int_equal(trace.recorded, 200);
 }
 
 int main(void)
@@ -115,6 +130,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_the_table_is_bounded, setup, teardown),
         cmocka_unit_test_setup_teardown(test_traces_are_bounded_and_found_at_the_end, setup, teardown),
         cmocka_unit_test(test_few_iterations_are_all_linked),
-        cmocka_unit_test(test_of_many_iterations_the_telling_ones_are_linked)};
+        cmocka_unit_test(test_of_many_iterations_the_telling_ones_are_linked),
+        cmocka_unit_test(test_a_summary_is_linked_among_the_slowest)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,6 +71,19 @@ static void end_iteration(uint64_t time)
     session_spans_step(correlate, &at);
 }
 
+static void want_summary_on(int32_t rank, int64_t number)
+{
+    struct engine_event event = {.type = ENGINE_SUMMARY, .bytes = sizeof event};
+    event.iteration =
+        (struct iteration){.seed = SEED, .number = number, .engine = "vllm", .rank = rank, .ranks = 2};
+    engine_spans_note(correlate, &event, BASE_NS + 9000);
+}
+
+static void want_summary(int64_t number)
+{
+    want_summary_on(0, number);
+}
+
 static struct iteration_part part(uint64_t request, uint16_t phase, uint32_t tokens)
 {
     return (struct iteration_part){.request = request, .phase = phase, .tokens = tokens};
@@ -387,6 +400,199 @@ static void test_an_iteration_without_calls_has_its_spans(void **state)
     assert_int_equal(only("rank 0")->span.start_ns, BASE_NS + 1000);
 }
 
+/* Two requests prefill, and the GPU's work is known, but nothing was recorded. */
+static void serve_unrecorded(void)
+{
+    struct iteration_part parts[] = {part(2, REQUEST_PREFILL, 20), part(4, REQUEST_PREFILL, 60)};
+    request(2, "r1", 1, 1);
+    request(4, "r2", 2, 1);
+    iteration(1, 1000, parts, 2);
+    launch(1, 1100);
+    end_iteration(2000);
+}
+
+static void complete(void)
+{
+    kernel("prefill", 1, 1200, 2200);
+    for (int i = 0; i < 3; i++)
+        tick_after(20);
+}
+
+static void expect_summary_of_first(void)
+{
+    const struct kept *root = only("iteration 1"), *rank = only("rank 0");
+    struct step_identity identity = iteration_identify(SEED, 1);
+    uint8_t rank_id[8];
+    iteration_rank_span(SEED, 1, 0, rank_id);
+    assert_memory_equal(root->span.trace_id, identity.trace_id, 16);
+    assert_memory_equal(root->span.span_id, identity.span_id, 8);
+    expect_child(rank, root);
+    assert_memory_equal(rank->span.span_id, rank_id, 8);
+    assert_int_equal(attr_int(root, "engine.iteration.summary"), 1);
+    assert_int_equal(attr_int(rank, "engine.iteration.summary"), 1);
+    expect_text(root, "engine.name", "vllm");
+    expect_text(rank, "engine.name", "vllm");
+    assert_int_equal(attr_int(root, "engine.iteration.prefill_tokens"), 80);
+    assert_int_equal(attr_int(root, "engine.iteration.requests"), 2);
+    assert_int_equal(root->span.start_ns, BASE_NS + 1000);
+    assert_int_equal(rank->span.end_ns, BASE_NS + 2200); /* with its GPU work */
+    assert_int_equal(attr_int(rank, "cuda.total.kernels"), 1);
+    assert_int_equal(attr_int(rank, "cuda.total.gpu_time"), 1000);
+    assert_int_equal(attr(rank, "cuda.total.slowest.kernels")->len, 1);
+}
+
+static void test_a_summary_is_sent_afterwards_and_linked(void **state)
+{
+    begin_engine(1ull << 56);
+    serve_unrecorded();
+    complete();
+    want_summary(1);
+    want_summary(1); /* once */
+    end_request_as(2, 9100, REQUEST_FINISHED, 1);
+    end_request_as(4, 9100, REQUEST_FINISHED, 1);
+    correlate_finish(correlate);
+    assert_int_equal(span_count, 4);
+    expect_summary_of_first();
+    assert_int_equal(attr(only("iteration 1"), "engine.iteration.parts")->len, 2);
+    for (uint8_t trace = 1; trace <= 2; trace++) {
+        assert_true(has_link(request_span(trace), only("iteration 1")));
+        assert_true(has_link(only("iteration 1"), request_span(trace)));
+        assert_int_equal(attr_int(request_span(trace), "engine.request.iterations_recorded"), 1);
+    }
+    assert_int_equal(counter_get(COUNTER_iteration_summaries), 1);
+    assert_int_equal(counter_get(COUNTER_iteration_summaries_gone), 0);
+}
+
+/* It is wanted, and its requests end, before its GPU records arrive. */
+static void test_a_summary_waits_until_the_iteration_is_complete(void **state)
+{
+    begin_engine(1ull << 56);
+    serve_unrecorded();
+    want_summary(1);
+    end_request_as(2, 2100, REQUEST_FINISHED, 1);
+    end_request_as(4, 2100, REQUEST_FINISHED, 1);
+    assert_int_equal(span_count, 0);
+    complete();
+    assert_int_equal(span_count, 4);
+    expect_summary_of_first();
+    for (uint8_t trace = 1; trace <= 2; trace++) {
+        assert_true(has_link(request_span(trace), only("iteration 1")));
+        assert_true(has_link(only("iteration 1"), request_span(trace)));
+    }
+}
+
+static void test_a_recorded_iteration_has_no_summary(void **state)
+{
+    begin_engine(0);
+    serve();
+    want_summary(1);
+    correlate_finish(correlate);
+    assert_null(attr(only("iteration 1"), "engine.iteration.summary"));
+    assert_int_equal(counter_get(COUNTER_iteration_summaries), 0);
+    assert_int_equal(counter_get(COUNTER_iteration_summaries_gone), 0);
+}
+
+static void test_a_summary_that_is_gone_is_counted_and_not_linked(void **state)
+{
+    begin_engine(1ull << 56);
+    serve_unrecorded();
+    complete();
+    for (int64_t number = 2; number < 1000; number++) {
+        iteration(number, 10000 * (uint64_t)number, NULL, 0);
+        end_iteration(10000 * (uint64_t)number + 100);
+        tick_after(20);
+    }
+    want_summary(1);
+    want_summary(1000);
+    correlate_finish(correlate);
+    assert_int_equal(span_count, 2);
+    assert_int_equal(request_span(1)->span.link_count, 0);
+    assert_int_equal(counter_get(COUNTER_iteration_summaries_gone), 2);
+}
+
+/* The entry of a request that has ended may have another one, which did not take part. */
+static void test_a_summary_links_to_no_later_request(void **state)
+{
+    begin_engine(1ull << 56);
+    serve_unrecorded();
+    complete();
+    end_request_as(2, 9000, REQUEST_FINISHED, 1);
+    struct iteration_part later = part(6, REQUEST_PREFILL, 5);
+    request(6, "r3", 3, 1);
+    iteration(2, 10000, &later, 1);
+    end_iteration(11000);
+    tick_after(20);
+    want_summary(1);
+    correlate_finish(correlate);
+    const struct kept *root = only("iteration 1");
+    assert_int_equal(root->span.link_count, 1);
+    assert_true(has_link(root, request_span(2)));
+    assert_int_equal(request_span(3)->span.link_count, 0);
+}
+
+static void test_other_ranks_send_their_part_of_a_summary(void **state)
+{
+    begin_engine(1ull << 56);
+    iteration_on(1, 1, 1000, NULL, 0);
+    end_iteration(2000);
+    want_summary_on(1, 1);
+    correlate_finish(correlate);
+    struct step_identity identity = iteration_identify(SEED, 1);
+    assert_int_equal(span_count, 1);
+    assert_memory_equal(only("rank 1")->span.parent_span_id, identity.span_id, 8);
+}
+
+static bool always_slept(uint64_t from_ns, uint64_t until_ns)
+{
+    return true;
+}
+
+static void test_a_summary_says_if_capture_slept(void **state)
+{
+    begin_engine(1ull << 56);
+    struct correlate_options options = usual_options();
+    correlate_destroy(correlate);
+    options.steps = &rules;
+    options.slept_between = always_slept;
+    begin_as(&options);
+    iteration(1, 1000, NULL, 0);
+    end_iteration(2000);
+    want_summary(1);
+    correlate_finish(correlate);
+    assert_int_equal(attr_int(only("rank 0"), "cuda.total.incomplete"), 1);
+    assert_null(attr(only("rank 0"), "cuda.total.gpu_time"));
+}
+
+static void test_a_summary_hides_neighbors_if_asked_to(void **state)
+{
+    settings.engine.neighbors = NEIGHBORS_COUNTS;
+    begin_engine(1ull << 56);
+    serve_unrecorded();
+    complete();
+    want_summary(1);
+    correlate_finish(correlate);
+    assert_int_equal(only("iteration 1")->span.link_count, 0);
+    assert_null(attr(only("iteration 1"), "engine.iteration.parts"));
+    assert_true(has_link(request_span(1), only("iteration 1")));
+}
+
+static void test_a_summary_has_a_limit_of_links(void **state)
+{
+    static struct iteration_part parts[200];
+    begin_engine(1ull << 56);
+    for (uint32_t i = 0; i < 200; i++) {
+        request(2 * i + 2, "r", (uint8_t)(i + 1), 1);
+        parts[i] = part(2 * i + 2, REQUEST_DECODE, 1);
+    }
+    iteration(1, 1000, parts, 200);
+    end_iteration(2000);
+    want_summary(1);
+    correlate_finish(correlate);
+    assert_int_equal(only("iteration 1")->span.link_count, 128);
+    assert_int_equal(attr_int(only("iteration 1"), "engine.iteration.links_left_out"), 72);
+    assert_int_equal(attr_int(only("iteration 1"), "engine.iteration.requests"), 200);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -407,6 +613,15 @@ int main(void)
         TEST(test_many_iterations_in_one_round),
         TEST(test_an_iteration_without_calls_has_its_spans),
         TEST(test_without_memory_there_are_no_spans),
+        TEST(test_a_summary_is_sent_afterwards_and_linked),
+        TEST(test_a_summary_waits_until_the_iteration_is_complete),
+        TEST(test_a_recorded_iteration_has_no_summary),
+        TEST(test_a_summary_that_is_gone_is_counted_and_not_linked),
+        TEST(test_a_summary_links_to_no_later_request),
+        TEST(test_other_ranks_send_their_part_of_a_summary),
+        TEST(test_a_summary_says_if_capture_slept),
+        TEST(test_a_summary_hides_neighbors_if_asked_to),
+        TEST(test_a_summary_has_a_limit_of_links),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -598,7 +598,7 @@ static void write_engine(struct recording_writer *writer, struct engine_event *e
 static void test_events_of_engines_come_back(void **unused)
 {
     struct engine_event *events[] = {engine_event(ENGINE_ITERATION, 2), engine_event(ENGINE_REQUEST, 0),
-                                     engine_event(ENGINE_REQUEST_END, 0)};
+                                     engine_event(ENGINE_REQUEST_END, 0), engine_event(ENGINE_SUMMARY, 0)};
     events[0]->iteration = (struct iteration){.seed = UINT64_MAX,
                                               .number = INT64_MIN,
                                               .engine = "vllm",
@@ -623,13 +623,15 @@ static void test_events_of_engines_come_back(void **unused)
                                                  .id = "r7",
                                                  .trace_state = "ot=th:8"};
     events[2]->end = (struct engine_request_end){.number = 7, .reason = REQUEST_ABORTED, .tokens = 11};
+    events[3]->iteration =
+        (struct iteration){.seed = 3, .number = 2, .engine = "vllm", .rank = 1, .ranks = 2};
     struct recording_writer *writer = create();
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < 4; i++)
         write_engine(writer, events[i], STATUS_OK);
     close_writer(writer);
     struct recording *recording = open_file();
     struct recording_event event;
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 4; i++) {
         next(recording, &event, RECORDING_ENGINE);
         assert_int_equal(event.step->time, 1700000000000000000);
         assert_int_equal(event.step->event->bytes, events[i]->bytes);
