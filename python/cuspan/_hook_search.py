@@ -15,6 +15,7 @@ from cuspan._hook_points import ENGINES, Engine, Point
 
 Reader = Callable[[str], Optional[str]]  # the text of a file, by its path from the folder of the package
 _Members = dict[str, Optional[list[str]]]  # by name: arguments of a function, or None
+_NAMES_MAX = 4  # in a line
 _IMPORTS_MAX = 8  # from module to module, until a definition
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _TRITON = "/opt/tritonserver/backends/python"
@@ -175,6 +176,11 @@ def _read_below(folder: str) -> Reader:
     return read
 
 
+def _listed(names: list[str]) -> str:
+    more = len(names) - _NAMES_MAX
+    return ", ".join(names[:_NAMES_MAX]) + (f" and {more} more" if more > 0 else "")
+
+
 def _findings(engine: Engine, folder: str) -> Iterator[tuple[str, str, str]]:
     """Severity, what was found, and what to do."""
     version = _version_of(engine)
@@ -186,9 +192,14 @@ def _findings(engine: Engine, folder: str) -> Iterator[tuple[str, str, str]]:
         return
     gone = look(engine, version, _read_below(folder))
     tested = ", ".join(engine.tested)
-    for point, names in gone:
-        advice = f"use a version that was tested ({tested}), or report this" if tested else "report this"
-        yield "warning", f"{title} ({folder}) has no {', '.join(names)}; not traced: {point.lost}", advice
+    if gone and engine.tested and all(numbers_of(version) < numbers_of(one) for one in engine.tested):
+        names = [name for _, missing in gone for name in missing]
+        yield "ok", f"{title} ({folder}) is too old for its hooks: it has no {_listed(names)}; tested: {tested}", ""
+        return
+    advice = f"use a version that was tested ({tested}), or report this" if tested else "report this"
+    for lost in dict.fromkeys(point.lost for point, _ in gone):
+        names = [name for point, missing in gone if point.lost == lost for name in missing]
+        yield "warning", f"{title} ({folder}) has no {_listed(names)}; not traced: {lost}", advice
     if not tested and engine.adapter not in os.environ.get("CUSPAN_ENGINES", "").split(","):
         yield "warning", f"{title} ({folder}): its hooks are off, because they are untested", (
             f"set CUSPAN_ENGINES={engine.adapter} to try them"

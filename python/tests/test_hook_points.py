@@ -4,6 +4,7 @@ import contextlib
 import http.server
 import importlib
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -121,6 +122,27 @@ class Installed(unittest.TestCase):
         self.assertEqual(level, "warning")
         self.assertTrue(found.endswith("has no Scheduler._free_request(request); not traced: ends of requests"), found)
         self.assertIn(VLLM.tested[0], fix)
+
+    def test_several_missing_members(self):
+        """One line for each loss."""
+        write_engine(self.folder, VLLM, "0.99")
+        (self.folder / "vllm/v1/core/sched/scheduler.py").write_text("class Scheduler: pass\n")
+        found = [line[1].partition(" has no ")[2] for line in self.lines()]
+        self.assertEqual(
+            found,
+            [
+                "Scheduler.schedule(); not traced: iterations and requests",
+                "Scheduler._free_request(request), Scheduler.requests; not traced: ends of requests",
+            ],
+        )
+
+    def test_an_old_version(self):
+        """The program may use it for other things."""
+        write_engine(self.folder, VLLM._replace(points=()), "0.5.0")
+        [[level, found, _]] = self.lines()
+        self.assertEqual(level, "ok")
+        self.assertIn("is too old for its hooks: it has no module vllm.v1.engine.output_processor, ", found)
+        self.assertRegex(found, rf" and \d+ more; tested: {re.escape(', '.join(VLLM.tested))}$")
 
     def test_off(self):
         untested = (
