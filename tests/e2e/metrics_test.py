@@ -23,6 +23,8 @@ INTERVAL_MS = 200
 TRAINING = "training-test"
 RANKS = 2
 STEPS = 12
+ENGINE = "engine-test"
+REQUESTS = 36  # three times 12
 WINDOW = "5m"  # instead of Grafana's variables
 
 
@@ -34,7 +36,7 @@ def queries(dashboard, program):
             yield panel["title"], text.replace("$job", program)
 
 
-QUERIES = [*queries("cuspan", PROGRAM), *queries("training", TRAINING)]
+QUERIES = [*queries("cuspan", PROGRAM), *queries("training", TRAINING), *queries("engine", ENGINE)]
 
 
 class Prometheus:
@@ -112,6 +114,7 @@ class Metrics(unittest.TestCase):
                  "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": f"http://localhost:{cls.collector.http}/v1/metrics"})
         assert done.returncode == 0, done.stderr
         cls.train()
+        cls.serve()
         cls.spans = [span for line in cls.file.read_text().splitlines() for span in spans_of(json.loads(line))]
         time.sleep(2 + 3 * INTERVAL_MS / 1000)  # the Collector's batch, and a few scrapes
 
@@ -132,6 +135,16 @@ class Metrics(unittest.TestCase):
                      "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": f"http://localhost:{cls.collector.http}/v1/metrics"}))
         assert [process.wait(300) for process in running] == [0] * RANKS
 
+    @classmethod
+    def serve(cls):
+        """A serving engine, none of whose requests is sampled."""
+        done = subprocess.run(
+            [f"{BUILD}/cuspan", "replay", "--file", f"{OUT}/engine.jsonl", "--paced", "--repeat", "3", "--set", "cupti.flush_interval_ms=100",
+             str(ROOT / "examples/engines/transformers.cuspanrec")], capture_output=True, text=True, check=False, timeout=300,
+            env={**cls.clean, "OTEL_SERVICE_NAME": ENGINE, "OTEL_TRACES_SAMPLER": "always_off", "OTEL_METRICS_EXPORTER": "otlp", "OTEL_METRIC_EXPORT_INTERVAL": str(INTERVAL_MS),
+                 "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": f"http://localhost:{cls.collector.http}/v1/metrics"})
+        assert done.returncode == 0, done.stderr
+
     def test_every_query_of_the_dashboards_finds_something(self):
         self.assertGreater(len(QUERIES), 25)
         for title, text in QUERIES:
@@ -146,7 +159,7 @@ class Metrics(unittest.TestCase):
         page = (ROOT / "docs/metrics.md").read_text()
         named = set(re.findall(r"^\| `([a-z0-9_.]+)` \|", page, re.M))
         for _, expression in QUERIES:
-            for metric in re.findall(r"\b((?:cuda|hw|otel|cuspan)_\w+?)(?=\{)", expression):
+            for metric in re.findall(r"\b((?:cuda|hw|otel|cuspan|training|engine|gen_ai)_\w+?)(?=\{)", expression):
                 base = re.sub("_(total|bucket|sum|count)$", "", metric)
                 base = re.sub("_(seconds|bytes|ratio|watts|celsius)$", "", base)
                 self.assertIn(base, {name.replace(".", "_") for name in named}, metric)
@@ -179,6 +192,17 @@ class Metrics(unittest.TestCase):
             parts = self.prometheus.query(f"training_step_part_duration_seconds_count{labels}")
             self.assertEqual({dict(key)["training_step_part"]: value for key, value in parts.items()},
                              dict.fromkeys(("compute", "exposed_communication", "copies", "idle"), STEPS))
+
+    def test_an_engine_s_requests(self):
+        spans = [span for line in Path(OUT, "engine.jsonl").read_text().splitlines() for span in spans_of(json.loads(line))]
+        self.assertFalse([span for span in spans if span.name == "transformers request"])
+        labels = f'{{job="{ENGINE}",gen_ai_provider_name="transformers",gen_ai_operation_name="text_completion"}}'
+        for name in "request_duration", "time_to_first_token", "time_per_output_token":
+            self.assertEqual(list(self.prometheus.query(f"gen_ai_server_{name}_seconds_count{labels}").values()), [REQUESTS])
+        bounds = {dict(key)["le"] for key in self.prometheus.query(f"gen_ai_server_time_per_output_token_seconds_bucket{labels}")}
+        self.assertEqual(sorted(map(float, bounds)),
+                         [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5, float("inf")])
+        self.assertEqual(list(self.prometheus.query(f'engine_active_requests{{job="{ENGINE}"}}').values()), [0])
 
     def test_by_grpc(self):
         done = subprocess.run(
@@ -234,7 +258,7 @@ meter_provider:
 
     def test_exemplars_lead_to_spans(self):
         began = min(span.start_ns for span in self.spans) / 1e9  # the clock of the recording
-        found = self.prometheus.ask("query_exemplars", query="cuda_kernel_duration_seconds_bucket", start=began - 60,
+        found = self.prometheus.ask("query_exemplars", query=f'cuda_kernel_duration_seconds_bucket{{job="{PROGRAM}"}}', start=began - 60,
                                     end=time.time())
         by_id = {(span.trace_id, span.span_id): span for span in self.spans}
         count = 0
