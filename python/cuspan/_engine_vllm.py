@@ -49,14 +49,14 @@ def follow_front(_: _agent.Agent, module: ModuleType) -> None:
 
 def _add_request(_: Any, request: Any, *_args: Any, **_keywords: Any) -> None:
     """Before the request goes to the engine."""
-    given = request.trace_headers
-    headers = current() if given is None else None
+    given = request.trace_headers or {}  # empty: vLLM traces, and the client sent none
+    headers = current() if "traceparent" not in given else None
     added = {f"{_HEADER}{name}": value for name, value in attributes()}
     if headers is not None:
         traceparent, tracestate = headers
         added.update({"traceparent": traceparent, **({"tracestate": tracestate} if tracestate else {})})
     if added:
-        request.trace_headers = {**(given or {}), **added}
+        request.trace_headers = {**given, **added}
 
 
 # --- EngineCore ---

@@ -387,11 +387,12 @@ class Vllm(Case):
             engine = self.made(traces)
             with cuspan.attach(FIRST):
                 engine.add("a", prompt=5)
+                engine.add("none", prompt=5, headers={})
                 engine.add("b", prompt=5, headers={"traceparent": SECOND, "tracestate": "x=y"})
-            engine.step({"a": 1, "b": 1})
-            found = [engine.scheduler.requests[name].trace_headers for name in ("a", "b")]
-            wanted = [{"traceparent": FIRST}, {"traceparent": SECOND, "tracestate": "x=y"}]
-            self.assertEqual(found, wanted if traces else [None, None])
+            engine.step({"a": 1, "none": 1, "b": 1})
+            found = [engine.scheduler.requests[name].trace_headers for name in ("a", "none", "b")]
+            wanted = [{"traceparent": FIRST}, {"traceparent": FIRST}, {"traceparent": SECOND, "tracestate": "x=y"}]
+            self.assertEqual(found, wanted if traces else [None, None, None])
             context = list(self.agent.requests.values())[-1]["context"]
             self.assertEqual((context.traceparent(), context.tracestate), (SECOND, "x=y"))
 
