@@ -132,6 +132,7 @@ class Installed(unittest.TestCase):
             found,
             [
                 "Scheduler.schedule(); not traced: iterations and requests",
+                "Scheduler.update_from_output(scheduler_output); not traced: summaries of slow iterations",
                 "Scheduler._free_request(request), Scheduler.requests; not traced: ends of requests",
             ],
         )
