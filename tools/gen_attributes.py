@@ -295,6 +295,7 @@ contexts, streams, graphs and calls are CUPTI's numbers, unique in a process. Na
 {names}
 
 Session spans also have `cuspan.lost.REASON` (int, {{span}}) for each counter of losses that is not 0, of the process so far.
+Spans of an engine's requests have `engine.request.header.NAME` (string) for `engine.headers`.
 [troubleshooting.md](troubleshooting.md#something-is-missing-in-the-traces) explains each as `lost_REASON`. The reasons:
 {losses}
 

@@ -101,13 +101,22 @@ typedef struct cuspan_iteration_info {
     uint32_t count;
 } cuspan_iteration_info;
 
+/* A header of a request, or another property: the attribute engine.request.header.NAME of its span. At most
+ * 39 bytes of the name and 63 of the value count. */
+typedef struct cuspan_header {
+    const char *name;
+    const char *value;
+} cuspan_header;
+
 /* A request that an engine works for. */
 typedef struct cuspan_request_info {
     const cuspan_context *context; /* of the span that the request came with; NULL: none */
     const char *id;                /* the engine's or the client's name for it; at most 63 bytes count */
     int64_t arrived_unix_ns;       /* when the engine got it; 0: unknown */
     uint32_t prompt_tokens;
-    uint32_t cached_tokens; /* of the prompt, found in a cache */
+    uint32_t cached_tokens;       /* of the prompt, found in a cache */
+    const cuspan_header *headers; /* at most 8 count */
+    uint32_t header_count;
 } cuspan_request_info;
 
 typedef enum cuspan_request_end_reason {
@@ -144,6 +153,7 @@ typedef struct cuspan_api {
     int (*iteration_end)(void);
     uint64_t (*iteration_here)(const cuspan_iteration_info *iteration);
     int (*iteration_summary)(const cuspan_iteration_info *iteration);
+    const char *(*engine_headers)(void);
 } cuspan_api;
 
 #define CUSPAN_OFFERS(api, member) ((api)->bytes >= offsetof(cuspan_api, member) + sizeof((api)->member))
@@ -622,6 +632,14 @@ static inline uint64_t cuspan_request(const cuspan_request_info *request)
 {
     const cuspan_api *agent = cuspan_agent();
     return agent && CUSPAN_OFFERS(agent, request) ? agent->request(request) : 0;
+}
+
+/* Returns the names of headers that the setting engine.headers has, in lower case and separated by commas,
+ * for cuspan_request(); "": none, or no agent. Valid until the process ends. */
+static inline const char *cuspan_engine_headers(void)
+{
+    const cuspan_api *agent = cuspan_agent();
+    return agent && CUSPAN_OFFERS(agent, engine_headers) ? agent->engine_headers() : "";
 }
 
 /* `tokens` is the number of tokens that were generated. Returns 0, or -1 without an agent. */

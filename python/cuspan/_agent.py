@@ -33,6 +33,7 @@ _ITERATION = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 _ITERATION_END = ctypes.PYFUNCTYPE(ctypes.c_int)
 _ITERATION_HERE = ctypes.PYFUNCTYPE(ctypes.c_uint64, ctypes.c_void_p)
 _ITERATION_SUMMARY = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+_ENGINE_HEADERS = ctypes.PYFUNCTYPE(ctypes.c_char_p)
 _AGENT_API = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_uint32)
 
 
@@ -63,10 +64,17 @@ class _Table(ctypes.Structure):
         ("iteration_end", _ITERATION_END),
         ("iteration_here", _ITERATION_HERE),
         ("iteration_summary", _ITERATION_SUMMARY),
+        ("engine_headers", _ENGINE_HEADERS),
     ]
 
     def has(self, member: Any) -> bool:
         return bool(member.offset + member.size <= self.bytes)
+
+
+class Header(ctypes.Structure):
+    """cuspan_header."""
+
+    _fields_ = [("name", ctypes.c_char_p), ("value", ctypes.c_char_p)]
 
 
 class RequestInfo(ctypes.Structure):
@@ -78,6 +86,8 @@ class RequestInfo(ctypes.Structure):
         ("arrived_unix_ns", ctypes.c_int64),
         ("prompt_tokens", ctypes.c_uint32),
         ("cached_tokens", ctypes.c_uint32),
+        ("headers", ctypes.c_void_p),  # of Header
+        ("header_count", ctypes.c_uint32),
     ]
 
 
@@ -126,7 +136,13 @@ class Agent:
             self.iteration_end = table.iteration_end
             self.iteration_here = table.iteration_here
         self.iteration_summary = table.iteration_summary if table.has(_Table.iteration_summary) else None
-        self.engine_headers: tuple[str, ...] = ()  # in lower case: those that engine.headers names
+        self._engine_headers = table.engine_headers if table.has(_Table.engine_headers) else None
+
+    @property
+    def engine_headers(self) -> tuple[str, ...]:
+        """The names in engine.headers, in lower case. The agent reads its configuration for it, once."""
+        names = self._engine_headers().decode() if self._engine_headers is not None else ""
+        return tuple(names.split(",")) if names else ()
 
 
 def _load(name: str, mode: int) -> ctypes.CDLL | None:

@@ -10,7 +10,7 @@ import os
 import time
 from array import array
 from collections import deque
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, Optional
 
 from cuspan import _agent, _attach, _guard
@@ -272,9 +272,9 @@ class Rank:
         info.parts, info.count = None, 0
 
     def _report(self, new: Iterable[tuple[Any, ...]]) -> None:
-        for number, name, headers, arrived_ns, prompt_tokens, cached_tokens, _attributes in new:
+        for number, name, headers, *rest in new:
             context = parse(*headers) if headers else None
-            self._numbers[number] = _request(self._agent, context, name, arrived_ns, prompt_tokens, cached_tokens)
+            self._numbers[number] = _request(self._agent, context, name, *rest)
 
     def end(self) -> None:
         self._agent.iteration_end()
@@ -296,11 +296,15 @@ def _request(
     arrived_ns: int,
     prompt_tokens: int,
     cached_tokens: int,
+    attributes: Attributes = (),
 ) -> int:
     native, keep = to_native(context) if context is not None else (None, None)
     info = _agent.RequestInfo(native, utf8(name), arrived_ns, prompt_tokens, cached_tokens)
+    headers = (_agent.Header * len(attributes))(*((utf8(key), utf8(value)) for key, value in attributes))
+    if attributes:
+        info.headers, info.header_count = ctypes.addressof(headers), len(attributes)
     number = int(agent.request(ctypes.byref(info)))
-    del keep  # the tracestate, until here
+    del keep, headers  # until here
     return number
 
 
@@ -340,7 +344,8 @@ def _own_of(engine: bytes, seed: int | None) -> _Own:
 
 class request:
     """A request that the program's own engine works for: a span from its first iteration to end(), below the span that
-    is current here, or that `traceparent` names. On rank 0, before the request's first iteration."""
+    is current here, or that `traceparent` names. On rank 0, before the request's first iteration. Of `headers`, those
+    that engine.headers names become its attributes."""
 
     _number = 0
     _prompt_tokens = 0
@@ -358,6 +363,7 @@ class request:
         *,
         traceparent: str | None = None,
         tracestate: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         agent = _agent.look()
         self._prompt_tokens, self._computed = int(prompt_tokens), int(cached_tokens)
@@ -365,7 +371,8 @@ class request:
             return
         context = _attach.of_program() if traceparent is None else parse(traceparent, tracestate)
         self._may_be_sampled = context is None or context.flags & 1 == 1
-        self._number = _request(agent, context, id, time.time_ns(), self._prompt_tokens, self._computed)
+        named = tuple((name, value) for name, value in (headers or {}).items() if name.lower() in agent.engine_headers)
+        self._number = _request(agent, context, id, time.time_ns(), self._prompt_tokens, self._computed, named)
 
     @_guard.guarded()
     def end(self, tokens: int = 0, reason: str = "finished") -> None:

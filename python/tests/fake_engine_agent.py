@@ -41,6 +41,11 @@ class FakeAgent:
             "prompt": given.prompt_tokens,
             "cached": given.cached_tokens,
         }
+        headers = ctypes.cast(given.headers, ctypes.POINTER(_agent.Header))
+        if given.header_count:
+            self.requests[number]["headers"] = {
+                headers[at].name.decode(): headers[at].value.decode() for at in range(given.header_count)
+            }
         self.events.append(("request", number))
         return number
 

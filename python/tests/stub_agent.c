@@ -179,6 +179,10 @@ static uint64_t request(const cuspan_request_info *given)
     snprintf(said, sizeof said, "%s %s %s prompt %u cached %u%s", given->id, traceparent,
              given->context && given->context->tracestate ? given->context->tracestate : "-", given->prompt_tokens,
              given->cached_tokens, given->arrived_unix_ns > 0 ? " arrived" : "");
+    for (uint32_t i = 0; i < given->header_count; i++) {
+        size_t at = strlen(said);
+        snprintf(said + at, sizeof said - at, " %s=%s", given->headers[i].name, given->headers[i].value);
+    }
     note("request", id, said, NULL, 0);
     return id;
 }
@@ -228,6 +232,11 @@ static int iteration_summary(const cuspan_iteration_info *given)
     return 0;
 }
 
+static const char *engine_headers(void)
+{
+    return "x-tenant,x-model";
+}
+
 const cuspan_api *cuspan_agent_api(uint32_t version)
 {
     static const cuspan_api api = {.bytes = sizeof api,
@@ -251,7 +260,8 @@ const cuspan_api *cuspan_agent_api(uint32_t version)
                                    .iteration = iteration,
                                    .iteration_end = iteration_end,
                                    .iteration_here = iteration_here,
-                                   .iteration_summary = iteration_summary};
+                                   .iteration_summary = iteration_summary,
+                                   .engine_headers = engine_headers};
     return version == 1 ? &api : NULL;
 }
 

@@ -57,6 +57,17 @@ class Public(unittest.TestCase):
             ],
         )
 
+    def test_headers_that_the_setting_names(self):
+        self.assertEqual(_agent.look_now().engine_headers, ("x-tenant", "x-model"))
+        cuspan.request("a", headers={"X-Tenant": "one", "authorization": "secret", "x-model": "\udc80"})
+        cuspan.request("b")
+        first, second = said()
+        self.assertTrue(first.endswith(" arrived X-Tenant=one x-model=?"), first)
+        self.assertTrue(second.endswith(" arrived"))
+        agent = _agent.look_now()
+        with mock.patch.object(agent, "_engine_headers", None):
+            self.assertEqual(agent.engine_headers, ())
+
     def test_the_context_is_the_current_one(self):
         cuspan.request("a")
         with cuspan.attach(SAMPLED):
@@ -159,6 +170,11 @@ class Shared(unittest.TestCase):
         kinds = [event[0] for event in agent.events]
         self.assertEqual(kinds, ["request", "request", "iteration", "end", "iteration"])
         self.assertEqual(agent.events[3], ("end", 101, ABORTED, 2))
+
+    def test_a_stamp_brings_attributes(self):
+        self.schedule.admit("a", "name", 10, attributes=(("x-tenant", "one"), ("x-model", "é")))
+        self.begin()
+        self.assertEqual(self.agent.requests[101]["headers"], {"x-tenant": "one", "x-model": "é"})
 
     def test_a_stamp_is_plain(self):
         """Processes without this package can unpickle it."""

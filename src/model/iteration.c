@@ -21,6 +21,30 @@ const char *request_phase_name(enum request_phase phase)
     return phase == REQUEST_PREFILL ? "prefill" : "decode";
 }
 
+void header_write_name(char to[HEADER_NAME_BYTES], const char *name)
+{
+    size_t at = 0;
+    for (; name[at] && at + 1 < HEADER_NAME_BYTES; at++) {
+        bool is_upper = name[at] >= 'A' && name[at] <= 'Z';
+        bool is_plain = (name[at] >= 'a' && name[at] <= 'z') || (name[at] >= '0' && name[at] <= '9') ||
+                        name[at] == '-' || name[at] == '_';
+        to[at] = is_upper ? (char)(name[at] - 'A' + 'a') : name[at];
+        if (!is_upper && !is_plain)
+            to[at] = '_';
+    }
+    to[at] = '\0';
+}
+
+void client_text_write(char *to, size_t bytes, const char *text, bool has_spaces)
+{
+    size_t at = 0;
+    for (; text[at] && at + 1 < bytes; at++) {
+        bool is_shown = text[at] > ' ' && text[at] < 0x7f;
+        to[at] = is_shown || (has_spaces && text[at] == ' ') ? text[at] : '?';
+    }
+    to[at] = '\0';
+}
+
 static uint64_t key_of(uint64_t seed, int64_t number)
 {
     return hash_mix(hash_mix(seed) ^ (uint64_t)number);

@@ -21,6 +21,9 @@ enum request_end { REQUEST_FINISHED, REQUEST_ABORTED, REQUEST_FAILED };
 #define REQUEST_MAY_BE_SAMPLED 1u /* bit of its number: capture is awake while the request is in progress */
 #define ENGINE_NAME_BYTES      32
 #define REQUEST_ID_BYTES       64
+#define REQUEST_HEADERS_MAX    8
+#define HEADER_NAME_BYTES      40 /* at most, with NUL */
+#define HEADER_VALUE_BYTES     64
 #define ITERATION_PARTS_MAX    4096
 
 /* One request's part of an iteration; the layout of cuspan_part. */
@@ -51,6 +54,7 @@ struct engine_request {
     uint8_t flags;
     uint64_t arrived_ns; /* since 1970; 0: unknown */
     uint32_t prompt_tokens, cached_tokens;
+    uint32_t header_bytes; /* of engine_event_headers() */
     char id[REQUEST_ID_BYTES];
     char trace_state[513];
 };
@@ -75,6 +79,20 @@ struct engine_event {
     };
     struct iteration_part parts[]; /* iteration.part_count */
 };
+
+#define REQUEST_HEADERS_BYTES_MAX (REQUEST_HEADERS_MAX * (HEADER_NAME_BYTES + HEADER_VALUE_BYTES))
+
+/* Headers of an ENGINE_REQUEST, instead of parts: the name of each and its value, NUL-terminated. */
+static inline char *engine_event_headers(struct engine_event *event)
+{
+    return (char *)event->parts;
+}
+
+/* Writes a header's name in lower case, as the end of an attribute's name. */
+void header_write_name(char to[HEADER_NAME_BYTES], const char *name);
+/* Writes text from a client as printable ASCII, cut to `bytes` with its NUL. Spaces become '?' if they are
+ * not allowed. */
+void client_text_write(char *to, size_t bytes, const char *text, bool has_spaces);
 
 /* As in the attributes engine.iteration.kind, engine.request.end; valid for the values above. */
 const char *iteration_kind_name(uint8_t kind);

@@ -72,6 +72,8 @@ static void look_at_engine(const struct engine_event *event)
         sink += event->parts[event->iteration.part_count - 1].drafts + strlen(event->iteration.engine);
     if (event->type == ENGINE_REQUEST)
         sink += strlen(event->request.id) + strlen(event->request.trace_state);
+    if (event->type == ENGINE_REQUEST && event->request.header_bytes)
+        sink += strlen((const char *)event->parts) + event->request.header_bytes;
 }
 
 /* Like every consumer: uses each field of the record. */

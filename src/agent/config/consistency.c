@@ -7,6 +7,7 @@
 #include "agent/config/text/pairs.h"
 #include "model/cuda/activities.h"
 #include "model/gpu_counter_names.h"
+#include "model/iteration.h"
 #include "model/metrics/views.h"
 
 #include <inttypes.h>
@@ -15,7 +16,8 @@
 #include <string.h>
 #include <strings.h>
 
-#define BATCH "tracer_provider.processors[].batch"
+#define HEADER_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+#define BATCH             "tracer_provider.processors[].batch"
 
 /* The default has no room for stacks, nor for profiles. */
 static void raise_default_memory(struct settings *settings)
@@ -96,6 +98,23 @@ static void check_signals(const struct settings *settings, struct config_report 
         if (!signal_by_name(settings->on_signal.patterns[i]))
             config_error(report, "%s: distribution.cuspan.on_signal: expected %s, not \"%.40s\"",
                          report->source, signal_names_all, settings->on_signal.patterns[i]);
+}
+
+static void check_headers(const struct settings *settings, struct config_report *report)
+{
+    const struct pattern_list *headers = &settings->engine.headers;
+    if (headers->count > REQUEST_HEADERS_MAX)
+        config_error(report, "%s: distribution.cuspan.engine.headers: at most %d names, not %zu",
+                     report->source, REQUEST_HEADERS_MAX, headers->count);
+    for (size_t i = 0; i < headers->count; i++) {
+        const char *name = headers->patterns[i];
+        size_t plain = strspn(name, HEADER_CHARACTERS);
+        if (name[plain] || plain >= HEADER_NAME_BYTES)
+            config_error(report,
+                         "%s: distribution.cuspan.engine.headers: expected at most %d letters, digits, '-' "
+                         "and '_', not \"%.60s\"",
+                         report->source, HEADER_NAME_BYTES - 1, name);
+    }
 }
 
 /* Warns of the first name that two streams share. */
@@ -393,6 +412,7 @@ enum status consistency_check(struct settings *settings, struct config_report *r
     check_memory(settings, report);
     check_rings(settings, report);
     check_signals(settings, report);
+    check_headers(settings, report);
     check_outputs(settings, report);
     check_metrics(settings, report);
     check_counters(settings, report);

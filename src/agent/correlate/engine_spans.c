@@ -23,6 +23,7 @@
 #define RANK_NAME_BYTES  24
 #define ROOT_NAME_BYTES  32
 #define METHOD_OF_SHARES "tokens"
+#define HEADER_PREFIX    "engine.request.header."
 
 struct open_iteration {
     struct engine_event *event; /* NULL: free */
@@ -46,13 +47,14 @@ struct engine {
     struct span_attr items[PARTS_SHOWN_MAX];
     char texts[PARTS_SHOWN_MAX][PART_TEXT_BYTES];
     struct iteration summarized;
+    struct attr_key keys[REQUEST_HEADERS_MAX];
     uint32_t shown, left_out; /* parts in the items, and links that had no room */
 };
 
 /* With the events that wait for the pipeline thread (steps.c). */
 static_assert(sizeof(struct engine) + ENGINE_REQUESTS_MAX * sizeof(struct request) +
-                      ENGINE_REQUESTS_TRACED_MAX * sizeof(struct request_trace) + OPEN_BYTES_MAX +
-                      256 * 1024 <=
+                      ENGINE_REQUESTS_TRACED_MAX * sizeof(struct request_trace) + ENGINE_HEADER_BYTES_MAX +
+                      OPEN_BYTES_MAX + 256 * 1024 <=
                   SETTINGS_ENGINE_BYTES - 16 * 1024,
               "all of it fits into the share of memory_bytes_max");
 
@@ -140,12 +142,12 @@ static void write_id(const struct settings *settings, const char *given, char id
         snprintf(id, REQUEST_ID_BYTES, "%016" PRIx64, hash_text(HASH_START, given));
     if (settings->engine.request_ids != REQUEST_IDS_PLAIN)
         return;
-    for (size_t i = 0; i + 1 < REQUEST_ID_BYTES && given[i]; i++)
-        id[i] = given[i] > ' ' && given[i] < 0x7f ? given[i] : '?';
+    client_text_write(id, REQUEST_ID_BYTES, given, false);
 }
 
-static void begin_request(struct correlate *c, const struct engine_request *given, uint64_t time_ns)
+static void begin_request(struct correlate *c, const struct engine_event *event, uint64_t time_ns)
 {
+    const struct engine_request *given = &event->request;
     char id[REQUEST_ID_BYTES];
     struct parent parent = {.is_session = false};
     write_id(c->options.settings, given->id, id);
@@ -164,6 +166,9 @@ static void begin_request(struct correlate *c, const struct engine_request *give
     trace->arrived_ns = given->arrived_ns;
     trace->prompt_tokens = given->prompt_tokens;
     trace->cached_tokens = given->cached_tokens;
+    if (given->header_bytes && !engine_requests_keep_headers(c->engine->requests, trace,
+                                                             (const char *)event->parts, given->header_bytes))
+        counter_add(COUNTER_engine_headers_lost, 1);
 }
 
 static void put_links(struct correlate *c, struct span *span, const struct request_trace *trace)
@@ -226,6 +231,20 @@ static void put_shares(struct span *span, const struct request_trace *trace)
     span_attr_string(span, ATTR(SEMCONV_ENGINE_REQUEST_GPU_SHARE_METHOD), METHOD_OF_SHARES);
 }
 
+/* Adds the headers that the engine's adapter or the program passed. */
+static void put_headers(struct engine *engine, struct span *span, const struct request_trace *trace)
+{
+    const char *at = trace->headers;
+    for (uint32_t i = 0; at && at < trace->headers + trace->header_bytes && i < REQUEST_HEADERS_MAX; i++) {
+        struct attr_key *key = &engine->keys[i];
+        const char *value = at + strlen(at) + 1;
+        key->tag = 0x0a;
+        key->len = (uint8_t)snprintf(key->name, sizeof key->name, "%s%s", HEADER_PREFIX, at);
+        span_attr_string(span, key, value);
+        at = value + strlen(value) + 1;
+    }
+}
+
 /* Emits the request's span, from its first iteration to its end, and forgets the request. */
 static void send_request(struct correlate *c, struct request *request)
 {
@@ -254,6 +273,7 @@ static void send_request(struct correlate *c, struct request *request)
     put_counts(span, trace);
     put_times(span, trace);
     put_shares(span, trace);
+    put_headers(engine, span, trace);
     put_links(c, span, trace);
     counter_add_alone(COUNTER_engine_request_spans, 1);
     spans_emit(c, span);
@@ -685,7 +705,7 @@ void engine_spans_note(struct correlate *c, const struct engine_event *event, ui
     if (!c->options.steps || !engine_of(c))
         return;
     if (event->type == ENGINE_REQUEST)
-        begin_request(c, &event->request, time_ns);
+        begin_request(c, event, time_ns);
     else if (event->type == ENGINE_REQUEST_END)
         end_request(c, &event->end, time_ns);
     else

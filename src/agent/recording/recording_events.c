@@ -417,8 +417,24 @@ static void exchange_iteration(struct recording_events *events, struct engine_ev
     events->is_bad |= iteration->kind > ITERATION_WARM_UP;
 }
 
-static void exchange_request(struct recording_events *events, struct engine_request *request)
+static void exchange_headers(struct recording_events *events, struct engine_event *engine)
 {
+    struct engine_request *request = &engine->request;
+    char *headers = engine_event_headers(engine);
+    NUMBER(events, request->header_bytes);
+    events->is_bad |= request->header_bytes > REQUEST_HEADERS_BYTES_MAX;
+    if (!events->is_bad)
+        block(events, headers, request->header_bytes);
+    uint32_t texts = 0;
+    for (uint32_t i = 0; i < request->header_bytes && !events->is_bad; i++)
+        texts += headers[i] == '\0';
+    /* each name has a value */
+    events->is_bad |= texts % 2 != 0 || (request->header_bytes && headers[request->header_bytes - 1]);
+}
+
+static void exchange_request(struct recording_events *events, struct engine_event *engine)
+{
+    struct engine_request *request = &engine->request;
     uint64_t state = strlen(request->trace_state);
     number(events, &request->number);
     block(events, request->context, sizeof request->context);
@@ -432,6 +448,9 @@ static void exchange_request(struct recording_events *events, struct engine_requ
     if (!events->is_bad)
         block(events, request->trace_state, state);
     request->id[sizeof request->id - 1] = '\0';
+    bool has_headers = !events->is_reading || events->at < events->end; /* not in older recordings */
+    if (has_headers && !events->is_bad)
+        exchange_headers(events, engine);
 }
 
 /* Returns an event of zeros with room for all parts, which the next one replaces; NULL: no memory. */
@@ -462,7 +481,7 @@ static bool exchange_engine(struct recording_events *events, struct recording_ev
     if (type == ENGINE_ITERATION || type == ENGINE_SUMMARY)
         exchange_iteration(events, engine);
     else if (type == ENGINE_REQUEST)
-        exchange_request(events, &engine->request);
+        exchange_request(events, engine);
     else if (type == ENGINE_REQUEST_END) {
         number(events, &engine->end.number);
         NUMBER(events, engine->end.reason);
@@ -476,6 +495,8 @@ static bool exchange_engine(struct recording_events *events, struct recording_ev
         engine->bytes = sizeof *engine;
         if ((type == ENGINE_ITERATION || type == ENGINE_SUMMARY) && !events->is_bad)
             engine->bytes += engine->iteration.part_count * sizeof *engine->parts;
+        if (type == ENGINE_REQUEST && !events->is_bad)
+            engine->bytes += engine->request.header_bytes;
     }
     return true;
 }

@@ -43,6 +43,7 @@ void settings_deinit(struct settings *settings)
     free(settings->session.name);
     free(settings->steps.job_id);
     free(settings->steps.nvtx_pattern);
+    pattern_list_deinit(&settings->engine.headers);
     pattern_list_deinit(&settings->on_signal);
     free(settings->shutdown_report);
     free(settings->control.directory);

@@ -193,6 +193,7 @@ struct settings {
         double ratio; /* of the iterations of a serving engine */
         enum request_ids request_ids;
         enum engine_neighbors neighbors;
+        struct pattern_list headers; /* names of headers of requests */
     } engine;
     struct {
         uint32_t idle_ms; /* a request's summary is sent after this long without work */

@@ -109,6 +109,23 @@ class Engines(Case):
                 self.assertEqual((root.trace_id, root.span_id) in links[request], name in members)
             self.assertEqual(rank.attributes.get("cuda.total.kernels", 0) > 0, number == 1)
 
+    def test_headers_are_attributes_also_of_a_replay(self):
+        words = ("request=r1," + traceparent(1) + ",X-Tenant=a\x1bb c", "iteration=1", "iteration-end", "request-end=r1")
+        path, replayed = self.directory / "headers.cuspanrec", self.directory / "headers.jsonl"
+        self.play(*words, settings={"record_file": path})
+        subprocess.run([agent_case.BUILD / "cuspan", "replay", "--quiet", "--file", replayed, path], check=True)
+        for spans in self.play(*words).spans, agent_case.spans_in(replayed.read_text()):
+            request, = (span for span in spans if span.name == "test request")
+            self.assertEqual(request.attributes["engine.request.header.x-tenant"], "a?b c")
+
+    def test_python_gets_the_names_of_headers_before_anything_starts(self):
+        code = "from cuspan import _agent; agent = _agent.look_now(); print(agent.engine_headers, agent.is_on())"
+        for value, expected in (("X-Tenant,x-model", ("x-tenant", "x-model")), ("[]", ()), ("x.y", ())):
+            done = subprocess.run(
+                [sys.executable, "-c", code], stdout=subprocess.PIPE, check=True, text=True,
+                env={"PYTHONPATH": ROOT / "python", "CUDA_INJECTION64_PATH": agent_case.BUILD / "libcuspan.so", "CUSPAN_ENGINE_HEADERS": value})
+            self.assertEqual(done.stdout, f"{expected} 0\n")
+
     def test_a_slow_iteration_is_sent_afterwards(self):
         result = self.play(*self.SLOW, settings={"engine.ratio": 0})
         self.expect_summaries(result.spans, self.links())

@@ -8,9 +8,9 @@
  * following steps in a forked child), leak (leaks a block of memory), descriptors (closes all from 3 on, and
  * opens its own listening socket at each of their numbers). Each step prints "STEP: ANSWER".
  *
- * A serving engine: request=ID[,TRACEPARENT], iteration=NUMBER (with a part of each request: at first a
- * prefill of 20 tokens, then a decode), rank=NUMBER (of later iterations), here=NUMBER (attaches that
- * iteration to the thread), iteration-end, summary=NUMBER, request-end=ID. */
+ * A serving engine: request=ID[,TRACEPARENT[,HEADER=VALUE]], iteration=NUMBER (with a part of each request:
+ * at first a prefill of 20 tokens, then a decode), rank=NUMBER (of later iterations), here=NUMBER (attaches
+ * that iteration to the thread), iteration-end, summary=NUMBER, request-end=ID. */
 #include "cuspan/cuspan.h"
 #include "forked_child.h"
 #include "agent/recording/replay_seam.h"
@@ -117,7 +117,13 @@ static int32_t engine_rank;
 static int begin_request(const char *words)
 {
     cuspan_context context;
-    const char *comma = strchr(words, ',');
+    const char *comma = strchr(words, ','), *second = comma ? strchr(comma + 1, ',') : NULL;
+    char name[64] = "";
+    cuspan_header header = {name, ""};
+    if (second) {
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(second + 1, "="), second + 1);
+        header.value = second + 1 + strlen(name) + 1;
+    }
     for (size_t i = 0; i < REQUESTS_MAX; i++) {
         if (requests[i].part.request)
             continue;
@@ -125,7 +131,9 @@ static int begin_request(const char *words)
         cuspan_request_info info = {.context =
                                         comma && cuspan_parse(comma + 1, NULL, &context) ? &context : NULL,
                                     .id = requests[i].id,
-                                    .prompt_tokens = 20};
+                                    .prompt_tokens = 20,
+                                    .headers = &header,
+                                    .header_count = second != NULL};
         requests[i].part =
             (cuspan_part){.request = cuspan_request(&info), .phase = CUSPAN_PREFILL, .tokens = 20};
         return requests[i].part.request ? 0 : -1;

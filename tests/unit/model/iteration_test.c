@@ -43,11 +43,24 @@ static void test_names(void **state)
     assert_string_equal(request_end_name(REQUEST_FAILED), "failed");
 }
 
+static void test_text_of_clients(void **state)
+{
+    char name[HEADER_NAME_BYTES], value[6];
+    header_write_name(name, "X-Tenant_2.\x80 b");
+    assert_string_equal(name, "x-tenant_2___b");
+    header_write_name(name, "a-name-that-is-much-longer-than-39-characters");
+    assert_string_equal(name, "a-name-that-is-much-longer-than-39-char");
+    client_text_write(value, sizeof value, "a \x1b", false);
+    assert_string_equal(value, "a??");
+    client_text_write(value, sizeof value, "a \xff\n|too long", true);
+    assert_string_equal(value, "a ??|");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ranks_have_the_same_trace_and_spans_of_their_own),
         cmocka_unit_test(test_a_ratio_samples_each_nth_and_what_must_be_recorded),
-        cmocka_unit_test(test_names)};
+        cmocka_unit_test(test_names), cmocka_unit_test(test_text_of_clients)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

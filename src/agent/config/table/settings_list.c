@@ -406,6 +406,8 @@ const struct setting settings_table[] = {
      .comment = "IDs of an engine's requests in spans: plain, hash, or none"},
     {OWN(engine.neighbors), WORD(engine_neighbors, "links"),
      .comment = "other requests in an iteration: links (to their spans, with their parts), or counts alone"},
+    {OWN(engine.headers), PATTERNS,
+     .comment = "at most 8 headers of requests, which become attributes (engine.request.header.NAME)"},
     {OWN(summary.idle_ms), UINT32(1, MS_MAX, "1000"),
      .comment = "detail summary: send the span of a request after this long without work; later work gets "
                 "another span"},

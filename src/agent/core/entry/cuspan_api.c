@@ -221,9 +221,9 @@ static_assert(sizeof(cuspan_part) == sizeof(struct iteration_part) &&
                   offsetof(cuspan_part, drafts) == offsetof(struct iteration_part, drafts),
               "a part has the same layout");
 
-static struct engine_event *make_event(enum engine_event_type type, uint32_t parts)
+static struct engine_event *make_event(enum engine_event_type type, size_t more)
 {
-    size_t bytes = sizeof(struct engine_event) + parts * sizeof(struct iteration_part);
+    size_t bytes = sizeof(struct engine_event) + more;
     struct engine_event *event = calloc(1, bytes);
     if (event) {
         event->type = type;
@@ -244,10 +244,28 @@ static bool may_sample_request(const struct engine_request *request)
     return cuspan_is_zero(request->context, sizeof request->context) || agent_may_sample(&context);
 }
 
+/* Writes names and values as in engine_event_headers(). Returns their size. */
+static uint32_t write_headers(const cuspan_request_info *given, char text[REQUEST_HEADERS_BYTES_MAX])
+{
+    char *at = text;
+    for (uint32_t i = 0; given->headers && i < given->header_count && i < REQUEST_HEADERS_MAX; i++) {
+        const cuspan_header *header = &given->headers[i];
+        if (!header->name || !*header->name || !header->value)
+            continue;
+        header_write_name(at, header->name);
+        at += strlen(at) + 1;
+        client_text_write(at, HEADER_VALUE_BYTES, header->value, true);
+        at += strlen(at) + 1;
+    }
+    return (uint32_t)(at - text);
+}
+
 static uint64_t request(const cuspan_request_info *given)
 {
     struct host_call call = host_call_begin();
-    struct engine_event *event = given ? make_event(ENGINE_REQUEST, 0) : NULL;
+    char headers[REQUEST_HEADERS_BYTES_MAX];
+    uint32_t header_bytes = given ? write_headers(given, headers) : 0;
+    struct engine_event *event = given ? make_event(ENGINE_REQUEST, header_bytes) : NULL;
     uint64_t number = 0;
     if (event) {
         struct engine_request *request = &event->request;
@@ -256,6 +274,8 @@ static uint64_t request(const cuspan_request_info *given)
         request->arrived_ns = given->arrived_unix_ns > 0 ? (uint64_t)given->arrived_unix_ns : 0;
         request->prompt_tokens = given->prompt_tokens;
         request->cached_tokens = given->cached_tokens;
+        request->header_bytes = header_bytes;
+        memcpy(engine_event_headers(event), headers, header_bytes);
         strncpy(request->id, given->id ? given->id : "", sizeof request->id - 1);
         if (context && !cuspan_is_zero(context->trace_id, 16) && !cuspan_is_zero(context->span_id, 8)) {
             memcpy(request->context, context->trace_id, 16);
@@ -307,7 +327,7 @@ static int iteration(const cuspan_iteration_info *given)
     struct engine_event *event = NULL;
     if (is_valid) {
         describe(&described, given);
-        event = make_event(ENGINE_ITERATION, described.part_count);
+        event = make_event(ENGINE_ITERATION, described.part_count * sizeof *event->parts);
     }
     if (event) {
         event->iteration = described;
@@ -358,6 +378,14 @@ static int iteration_summary(const cuspan_iteration_info *given)
     return event ? 0 : -1;
 }
 
+static const char *engine_headers(void)
+{
+    struct host_call call = host_call_begin();
+    const char *names = agent_engine_headers();
+    host_call_end(call);
+    return names;
+}
+
 static const cuspan_api api = {.bytes = sizeof api,
                                .is_on = is_on,
                                .attach = attach,
@@ -380,7 +408,8 @@ static const cuspan_api api = {.bytes = sizeof api,
                                .iteration = iteration,
                                .iteration_end = iteration_end,
                                .iteration_here = iteration_here,
-                               .iteration_summary = iteration_summary};
+                               .iteration_summary = iteration_summary,
+                               .engine_headers = engine_headers};
 
 const cuspan_api *cuspan_agent_api(uint32_t version)
 {

@@ -495,6 +495,29 @@ static void start_in_background(void)
         atomic_store(&state, AGENT_DORMANT);
 }
 
+static char engine_headers[REQUEST_HEADERS_MAX * HEADER_NAME_BYTES];
+
+static void read_engine_headers(void)
+{
+    struct settings now = {0};
+    size_t at = 0;
+    if (self_env_look(&now) == STATUS_OK)
+        for (size_t i = 0; i < now.engine.headers.count && i < REQUEST_HEADERS_MAX; i++) {
+            if (i)
+                engine_headers[at++] = ',';
+            header_write_name(engine_headers + at, now.engine.headers.patterns[i]);
+            at += strlen(engine_headers + at);
+        }
+    settings_deinit(&now);
+}
+
+const char *agent_engine_headers(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_engine_headers);
+    return engine_headers;
+}
+
 bool agent_may_sample(const struct trace_context *context)
 {
     int now = atomic_load_explicit(&state, memory_order_acquire);

@@ -52,6 +52,10 @@ enum agent_answer agent_resume(void);
 /* Whether work for this context, which is about to be attached, may be sampled; true if unknown. */
 bool agent_may_sample(const struct trace_context *context);
 
+/* The names in engine.headers, in lower case and separated by commas. Reads the configuration for it, also if
+ * the agent will not start in this process. Any thread; valid until the process ends. */
+const char *agent_engine_headers(void);
+
 /* Ends like an exit: delivers within exit_deadline_ms and stops tracing. False: no agent runs in this
  * process, as in a forked child, or it has ended. Any thread. */
 bool agent_finish(void);

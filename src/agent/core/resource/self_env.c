@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
@@ -19,12 +20,25 @@ static const char *read_variable(const char *name, void *context)
     return variables_get(name);
 }
 
+static enum status load(struct settings *settings, struct config_report *report)
+{
+    const struct config_input input = {.getenv = read_variable, .variables = variables_all()};
+    return config_load(&input, settings, report);
+}
+
 enum status self_env_settings(struct settings *settings, const struct config_report **report)
 {
     static struct config_report only;
-    const struct config_input input = {.getenv = read_variable, .variables = variables_all()};
     *report = &only;
-    return config_load(&input, settings, &only);
+    return load(settings, &only);
+}
+
+enum status self_env_look(struct settings *settings)
+{
+    struct config_report *unused = malloc(sizeof *unused);
+    enum status status = unused ? load(settings, unused) : STATUS_NO_MEMORY;
+    free(unused);
+    return status;
 }
 
 static char folder[512] = ".";

@@ -11,6 +11,9 @@ struct config_report;
 struct settings;
 enum status self_env_settings(struct settings *settings, const struct config_report **report) MUST_CHECK;
 
+/* The same for a look at them at any time, on any thread. Free them with settings_deinit(). */
+enum status self_env_look(struct settings *settings) MUST_CHECK;
+
 /* The directory of libcuspan.so and its modules. Static storage; any thread. */
 const char *self_env_folder(void);
 

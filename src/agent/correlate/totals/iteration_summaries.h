@@ -15,7 +15,7 @@
 #define SUMMARY_TOKENS_MAX     ((1u << 20) - 1)
 
 struct summary_member {
-    uint32_t request : 11; /* index of a struct request. Who has it later began after this iteration. */
+    uint32_t request : 11; /* index of a struct request; a later request with it began after the iteration */
     uint32_t phase : 1;    /* enum request_phase */
     uint32_t tokens : 20;  /* SUMMARY_TOKENS_MAX: so many or more */
 };

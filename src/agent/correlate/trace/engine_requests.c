@@ -8,6 +8,7 @@
 struct engine_requests {
     uint32_t buckets[BUCKETS]; /* index + 1 */
     uint32_t free, used, traced;
+    size_t header_bytes;
     struct request requests[ENGINE_REQUESTS_MAX];
 };
 
@@ -17,10 +18,19 @@ enum status engine_requests_create(struct engine_requests **requests)
     return *requests ? STATUS_OK : STATUS_NO_MEMORY;
 }
 
+static void free_trace(struct engine_requests *requests, struct request_trace *trace)
+{
+    if (!trace)
+        return;
+    requests->header_bytes -= trace->header_bytes;
+    free(trace->headers);
+    free(trace);
+}
+
 void engine_requests_destroy(struct engine_requests *requests)
 {
     for (uint32_t i = 0; requests && i < requests->used; i++)
-        free(requests->requests[i].trace);
+        free_trace(requests, requests->requests[i].trace);
     free(requests);
 }
 
@@ -73,6 +83,20 @@ struct request_trace *engine_requests_trace(struct engine_requests *requests, st
     return request->trace;
 }
 
+bool engine_requests_keep_headers(struct engine_requests *requests, struct request_trace *trace,
+                                  const char *headers, uint32_t bytes)
+{
+    if (requests->header_bytes + bytes > ENGINE_HEADER_BYTES_MAX)
+        return false;
+    trace->headers = malloc(bytes);
+    if (!trace->headers)
+        return false;
+    memcpy(trace->headers, headers, bytes);
+    trace->header_bytes = bytes;
+    requests->header_bytes += bytes;
+    return true;
+}
+
 void engine_requests_remove(struct engine_requests *requests, struct request *request)
 {
     uint32_t index = engine_requests_index(requests, request) + 1;
@@ -81,7 +105,7 @@ void engine_requests_remove(struct engine_requests *requests, struct request *re
         link = &requests->requests[*link - 1].next;
     *link = request->next;
     requests->traced -= request->trace != NULL;
-    free(request->trace);
+    free_trace(requests, request->trace);
     request->number = 0;
     request->trace = NULL;
     request->next = requests->free;

@@ -8,6 +8,7 @@
 
 #define ENGINE_REQUESTS_MAX        2048 /* in progress */
 #define ENGINE_REQUESTS_TRACED_MAX 448
+#define ENGINE_HEADER_BYTES_MAX    (64 * 1024) /* of all traced requests */
 
 #define REQUEST_LINKS_MAX     64
 #define REQUEST_LINKS_PREFILL 16
@@ -30,6 +31,8 @@ struct request_trace {
     uint32_t prompt_tokens, cached_tokens, generated_tokens;
     uint32_t end_reason; /* enum request_end */
     uint64_t tokens[REQUEST_PHASES];
+    char *headers; /* names and values as in engine_event_headers(); NULL: none */
+    uint32_t header_bytes;
     uint64_t drafts;
     uint32_t preemptions;
     uint32_t iterations, measured;   /* all, and those with GPU times */
@@ -65,6 +68,9 @@ uint32_t engine_requests_index(const struct engine_requests *requests, const str
 struct request *engine_requests_at(struct engine_requests *requests, uint32_t index);
 /* Returns an empty trace for the request; NULL: there are too many. */
 struct request_trace *engine_requests_trace(struct engine_requests *requests, struct request *request);
+/* Copies the headers into the trace. False: there is no room. */
+bool engine_requests_keep_headers(struct engine_requests *requests, struct request_trace *trace,
+                                  const char *headers, uint32_t bytes);
 void engine_requests_remove(struct engine_requests *requests, struct request *request);
 /* Returns any traced request, to empty the table; NULL: none is left. */
 struct request *engine_requests_any(struct engine_requests *requests);

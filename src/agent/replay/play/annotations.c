@@ -196,14 +196,24 @@ void annotations_play(const struct record_head *annotation)
         play_range((const struct range_record *)annotation);
 }
 
-static uint64_t play_request(const cuspan_api *agent, const struct engine_request *request)
+static uint64_t play_request(const cuspan_api *agent, const struct engine_event *event)
 {
+    const struct engine_request *request = &event->request;
+    const char *text = (const char *)event->parts, *end = text + request->header_bytes;
+    cuspan_header headers[REQUEST_HEADERS_MAX];
     cuspan_context context = {.flags = request->flags, .tracestate = request->trace_state};
     cuspan_request_info info = {.context = &context,
                                 .id = request->id,
                                 .arrived_unix_ns = (int64_t)replay_time(request->arrived_ns),
                                 .prompt_tokens = request->prompt_tokens,
-                                .cached_tokens = request->cached_tokens};
+                                .cached_tokens = request->cached_tokens,
+                                .headers = headers};
+    while (text < end && info.header_count < REQUEST_HEADERS_MAX) {
+        cuspan_header *header = &headers[info.header_count++];
+        header->name = text;
+        header->value = text + strlen(text) + 1;
+        text = header->value + strlen(header->value) + 1;
+    }
     memcpy(context.trace_id, request->context, 16);
     memcpy(context.span_id, request->context + 16, 8);
     return agent->request(&info);
@@ -235,7 +245,7 @@ static void play_iteration(const cuspan_api *agent, const struct engine_event *e
 static void play_engine(const cuspan_api *agent, const struct engine_event *event)
 {
     if (event->type == ENGINE_REQUEST)
-        note_request(event->request.number, play_request(agent, &event->request));
+        note_request(event->request.number, play_request(agent, event));
     else if (event->type == ENGINE_REQUEST_END)
         (void)agent->request_end(find_request(event->end.number), event->end.reason, event->end.tokens);
     else

@@ -20,17 +20,27 @@ static void begin_engine(uint64_t threshold)
     begin_as(&options);
 }
 
+static void request_with(uint64_t number, const char *id, uint8_t trace, uint8_t flags, const char *headers,
+                         uint32_t header_bytes)
+{
+    struct engine_event *event = calloc(1, sizeof *event + header_bytes);
+    event->type = ENGINE_REQUEST;
+    event->request = (struct engine_request){.number = number,
+                                             .flags = flags,
+                                             .arrived_ns = BASE_NS + 100,
+                                             .prompt_tokens = 30,
+                                             .cached_tokens = 10,
+                                             .header_bytes = header_bytes};
+    memset(event->request.context, trace, 24 * (trace != 0));
+    snprintf(event->request.id, sizeof event->request.id, "%s", id);
+    memcpy(engine_event_headers(event), headers, header_bytes);
+    engine_spans_note(correlate, event, BASE_NS + 100);
+    free(event);
+}
+
 static void request(uint64_t number, const char *id, uint8_t trace, uint8_t flags)
 {
-    struct engine_event event = {.type = ENGINE_REQUEST, .bytes = sizeof event};
-    event.request = (struct engine_request){.number = number,
-                                            .flags = flags,
-                                            .arrived_ns = BASE_NS + 100,
-                                            .prompt_tokens = 30,
-                                            .cached_tokens = 10};
-    memset(event.request.context, trace, 24 * (trace != 0));
-    snprintf(event.request.id, sizeof event.request.id, "%s", id);
-    engine_spans_note(correlate, &event, BASE_NS + 100);
+    request_with(number, id, trace, flags, "", 0);
 }
 
 static void end_request_as(uint64_t number, uint64_t time, uint32_t reason, uint32_t tokens)
@@ -309,6 +319,37 @@ static void test_ids_are_sanitized(void **state)
     const struct kept *span = only("engine request");
     expect_text(span, "gen_ai.request.id", "a?[31m??b");
     assert_null(attr(span, "engine.request.queue_time"));
+}
+
+static void test_headers_are_attributes(void **state)
+{
+    static const char headers[] = "x-tenant\0a b\0x-empty\0"; /* and its NUL */
+    begin_engine(0);
+    request_with(2, "r1", 1, 1, headers, sizeof headers);
+    end_request_as(2, 2000, REQUEST_FINISHED, 1);
+    const struct kept *span = only("engine request");
+    const struct span_attr *tenant = attr(span, "engine.request.header.x-tenant");
+    assert_int_equal(tenant->len, 3);
+    assert_int_equal(attr(span, "engine.request.header.x-empty")->len, 0);
+    assert_int_equal(counter_get(COUNTER_engine_headers_lost), 0);
+}
+
+static void test_headers_have_a_limit(void **state)
+{
+    static char headers[512] = "x";
+    memset(headers + 2, 'v', sizeof headers - 3);
+    begin_engine(0);
+    for (uint64_t round = 0; round < 2; round++) { /* what ended makes room */
+        for (uint64_t number = 1; number <= 130; number++)
+            request_with(2 * number, "r", 1, 1, headers, sizeof headers);
+        assert_int_equal(counter_get(COUNTER_engine_headers_lost), 2 * (round + 1));
+        for (uint64_t number = 1; number <= 130; number++)
+            end_request_as(2 * number, 2000, REQUEST_FINISHED, 1);
+    }
+    unsigned with = 0;
+    for (uint32_t i = 0; i < span_count; i++)
+        with += attr(&spans[i], "engine.request.header.x") != NULL;
+    assert_int_equal(with, 256);
 }
 
 static void test_requests_without_a_context_have_a_trace(void **state)
@@ -608,6 +649,8 @@ int main(void)
         TEST(test_ids_and_neighbors_follow_the_settings),
         TEST(test_ids_are_sanitized),
         TEST(test_requests_without_a_context_have_a_trace),
+        TEST(test_headers_are_attributes),
+        TEST(test_headers_have_a_limit),
         TEST(test_preemptions_and_drafts_are_counted),
         TEST(test_iterations_do_not_cut_the_session_or_a_step),
         TEST(test_many_iterations_in_one_round),

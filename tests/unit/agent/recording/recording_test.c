@@ -622,6 +622,11 @@ static void test_events_of_engines_come_back(void **unused)
                                                  .cached_tokens = 3,
                                                  .id = "r7",
                                                  .trace_state = "ot=th:8"};
+    static const char headers[] = "x-tenant\0a\0x-model\0";
+    events[1] = realloc(events[1], events[1]->bytes + sizeof headers);
+    events[1]->bytes += sizeof headers;
+    events[1]->request.header_bytes = sizeof headers;
+    memcpy(engine_event_headers(events[1]), headers, sizeof headers);
     events[2]->end = (struct engine_request_end){.number = 7, .reason = REQUEST_ABORTED, .tokens = 11};
     events[3]->iteration =
         (struct iteration){.seed = 3, .number = 2, .engine = "vllm", .rank = 1, .ranks = 2};
@@ -706,6 +711,47 @@ static void test_broken_events_of_engines(void **unused)
         struct recording *recording = open_file();
         assert_int_equal(recording_next(recording, &event, &err),
                          STATUS_CORRUPT); /* the later one was skipped */
+        recording_close(recording);
+        unlink(path);
+    }
+}
+
+/* Returns the size of the payload of a request with these bytes for its headers. */
+static size_t request_payload(uint8_t payload[256], const char *headers, size_t bytes)
+{
+    size_t at = 0;
+    memset(payload, 0, 256);
+    payload[at++] = 1;
+    payload[at++] = ENGINE_REQUEST;
+    at += 1 + 24 + 1 + 1 + 1 + 1 + REQUEST_ID_BYTES + 1;
+    memcpy(payload + at, headers, bytes);
+    return at + bytes;
+}
+
+static void test_headers_of_requests(void **unused)
+{
+    uint8_t payload[256];
+    struct recording_event event;
+    struct error err;
+    static const struct {
+        const char *bytes;
+        size_t count;
+        enum status status;
+    } cases[] = {
+        {"", 0, STATUS_OK}, /* an older recording */
+        {"\0", 1, STATUS_OK},
+        {"\4a\0b", 5, STATUS_OK},
+        {"\3a\0b", 4, STATUS_CORRUPT}, /* the value does not end */
+        {"\2a", 3, STATUS_CORRUPT},    /* a name without a value */
+        {"\4a\0", 3, STATUS_CORRUPT},  /* cut */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t bytes = request_payload(payload, cases[i].bytes, cases[i].count);
+        struct recording_writer *writer = create();
+        assert_int_equal(recording_write_raw(writer, RECORDING_ENGINE, payload, bytes), STATUS_OK);
+        close_writer(writer);
+        struct recording *recording = open_file();
+        assert_int_equal(recording_next(recording, &event, &err), cases[i].status);
         recording_close(recording);
         unlink(path);
     }
@@ -1068,6 +1114,7 @@ int main(void)
         cmocka_unit_test(test_steps_come_back),
         cmocka_unit_test(test_events_of_engines_come_back),
         cmocka_unit_test(test_broken_events_of_engines),
+        cmocka_unit_test(test_headers_of_requests),
         cmocka_unit_test(test_an_iteration_with_too_many_parts_is_refused),
         cmocka_unit_test(test_unknown_steps_are_skipped),
         cmocka_unit_test(test_unknown_events_are_skipped),
