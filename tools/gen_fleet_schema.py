@@ -68,6 +68,9 @@ session_spans | int64 | attribute cuda.session.spans
 step | int64 | attribute training.step.number
 step_kind | string | attribute training.step.kind
 step_copy | flag | attribute training.step.copy
+engine_name | string | attribute engine.name
+engine_iteration | int64 | attribute engine.iteration.number
+engine_request_end | string | attribute engine.request.end
 collective_operation | string | attribute collective.operation
 collective_key | string | attribute collective.key
 collective_communicator | string | attribute collective.communicator
@@ -167,7 +170,8 @@ def list_of(**tables):
     """Names and DuckDB's types."""
     content = {name: {column.name: DUCKDB[column.type] for column in columns} for name, columns in tables.items()}
     added = {name: [column.name for column in columns if column.is_added] for name, columns in tables.items()}
-    return json.dumps({"version": VERSION, **content, "added": added}, separators=(",", ":")) + "\n"
+    keys = {key: column.name for column in tables["spans"] for key in column.keys}
+    return json.dumps({"version": VERSION, **content, "added": added, "keys": keys}, separators=(",", ":")) + "\n"
 
 
 def rows_of(columns):

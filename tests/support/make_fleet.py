@@ -3,7 +3,7 @@
 
     make_fleet.py BUILD FOLDER [--spans N] [--sets N] [--json] [--seed N] [--recordings NAMES]
 
-The spans are those of examples/recordings and examples/training. One set has a process for each recording, or two where it is
+The spans are those of examples/recordings, examples/training and examples/engines. One set has a process for each recording, or two where it is
 a training job, and repeats them in rounds, 30 s apart. Each set has its own job, hosts, GPUs, processes and hour of two days; the second
 day has another release. IDs are new and random. Durations differ by up to 20 %, so nearly all are distinct. The same arguments and
 recordings make the same files, except for what a replay decides: times of the process, and the IDs before they are replaced.
@@ -204,7 +204,7 @@ def templates(build, is_json):
     """Of all recordings, and of the spans of a training job that is not one."""
     made = []
     with tempfile.TemporaryDirectory() as folder:
-        for path in sorted([*(ROOT / "examples/recordings").glob("*.cuspanrec"), *(ROOT / "examples/training").glob("*.cuspanrec")]):
+        for path in sorted(path for folder in ("recordings", "training", "engines") for path in (ROOT / "examples" / folder).glob("*.cuspanrec")):
             lines = Path(folder) / path.stem
             subprocess.run([build / "cuspan", "replay", "--quiet", "--file", lines, path], check=True,
                            env={key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "CUSPAN_", "TRACE"))})

@@ -92,6 +92,9 @@ CREATE TABLE IF NOT EXISTS cuspan.stored_spans
     step Nullable(Int64) CODEC(ZSTD(1)),
     step_kind LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
     step_copy Nullable(Int64) CODEC(ZSTD(1)),
+    engine_name LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
+    engine_iteration Nullable(Int64) CODEC(ZSTD(1)),
+    engine_request_end LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
     collective_operation LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
     collective_key Nullable(String) CODEC(ZSTD(1)),
     collective_communicator LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
@@ -143,6 +146,9 @@ ALTER TABLE cuspan.stored_spans
     ADD COLUMN IF NOT EXISTS step Nullable(Int64) CODEC(ZSTD(1)),
     ADD COLUMN IF NOT EXISTS step_kind LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
     ADD COLUMN IF NOT EXISTS step_copy Nullable(Int64) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS engine_name LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS engine_iteration Nullable(Int64) CODEC(ZSTD(1)),
+    ADD COLUMN IF NOT EXISTS engine_request_end LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
     ADD COLUMN IF NOT EXISTS collective_operation LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
     ADD COLUMN IF NOT EXISTS collective_key Nullable(String) CODEC(ZSTD(1)),
     ADD COLUMN IF NOT EXISTS collective_communicator LowCardinality(Nullable(String)) CODEC(ZSTD(1)),
@@ -204,6 +210,9 @@ SELECT
     coalesce(toInt64OrNull(SpanAttributes['training.step.number']), toInt64OrNull(SpanAttributes['cuda.step.number'])) AS step,
     coalesce(nullIf(SpanAttributes['training.step.kind'], ''), nullIf(SpanAttributes['cuda.step.kind'], '')) AS step_kind,
     coalesce(CAST(transform(SpanAttributes['training.step.copy'], ['true', 'false'], [1, 0], NULL), 'Nullable(Int64)'), CAST(transform(SpanAttributes['cuda.step.copy'], ['true', 'false'], [1, 0], NULL), 'Nullable(Int64)')) AS step_copy,
+    nullIf(SpanAttributes['engine.name'], '') AS engine_name,
+    toInt64OrNull(SpanAttributes['engine.iteration.number']) AS engine_iteration,
+    nullIf(SpanAttributes['engine.request.end'], '') AS engine_request_end,
     coalesce(nullIf(SpanAttributes['collective.operation'], ''), nullIf(SpanAttributes['cuda.collective.operation'], '')) AS collective_operation,
     coalesce(nullIf(SpanAttributes['collective.key'], ''), nullIf(SpanAttributes['cuda.collective.key'], '')) AS collective_key,
     coalesce(nullIf(SpanAttributes['collective.communicator'], ''), nullIf(SpanAttributes['cuda.collective.communicator'], '')) AS collective_communicator,
@@ -216,14 +225,15 @@ SELECT
     mapFilter((key, value) -> NOT ((value != '' AND key IN (
         'cuda.activity', 'cuda.api', 'cuda.kernel.name', 'error.type', 'thread.name', 'cuda.memcpy.kind',
         'cuda.memcpy.src_kind', 'cuda.memcpy.dst_kind', 'cuda.memset.memory_kind', 'training.step.kind',
-        'cuda.step.kind', 'collective.operation', 'cuda.collective.operation', 'collective.key',
-        'cuda.collective.key', 'collective.communicator', 'cuda.collective.communicator', 'code.function.name',
-        'code.file.path', 'cuspan.stack.id'))
+        'cuda.step.kind', 'engine.name', 'engine.request.end', 'collective.operation',
+        'cuda.collective.operation', 'collective.key', 'cuda.collective.key', 'collective.communicator',
+        'cuda.collective.communicator', 'code.function.name', 'code.file.path', 'cuspan.stack.id'))
     OR (key IN (
         'cuda.context.id', 'cuda.stream.id', 'cuspan.thread.id', 'thread.id', 'cuda.correlation.id',
         'cuda.start_delay', 'cuda.memcpy.bytes', 'cuda.memset.bytes', 'cuda.graph.node.id',
-        'cuda.session.spans', 'training.step.number', 'cuda.step.number', 'collective.ranks',
-        'cuda.collective.ranks', 'collective.bytes', 'cuda.collective.bytes', 'code.line.number')
+        'cuda.session.spans', 'training.step.number', 'cuda.step.number', 'engine.iteration.number',
+        'collective.ranks', 'cuda.collective.ranks', 'collective.bytes', 'cuda.collective.bytes',
+        'code.line.number')
     AND toInt64OrNull(value) IS NOT NULL)
     OR (key IN ('training.step.copy', 'cuda.step.copy') AND value IN ('true', 'false'))), SpanAttributes) AS attributes
 FROM cuspan.otel_traces;
@@ -280,6 +290,9 @@ SELECT
     coalesce(toInt64OrNull(SpanAttributes['training.step.number']), toInt64OrNull(SpanAttributes['cuda.step.number'])) AS step,
     coalesce(nullIf(SpanAttributes['training.step.kind'], ''), nullIf(SpanAttributes['cuda.step.kind'], '')) AS step_kind,
     coalesce(CAST(transform(SpanAttributes['training.step.copy'], ['true', 'false'], [1, 0], NULL), 'Nullable(Int64)'), CAST(transform(SpanAttributes['cuda.step.copy'], ['true', 'false'], [1, 0], NULL), 'Nullable(Int64)')) AS step_copy,
+    nullIf(SpanAttributes['engine.name'], '') AS engine_name,
+    toInt64OrNull(SpanAttributes['engine.iteration.number']) AS engine_iteration,
+    nullIf(SpanAttributes['engine.request.end'], '') AS engine_request_end,
     coalesce(nullIf(SpanAttributes['collective.operation'], ''), nullIf(SpanAttributes['cuda.collective.operation'], '')) AS collective_operation,
     coalesce(nullIf(SpanAttributes['collective.key'], ''), nullIf(SpanAttributes['cuda.collective.key'], '')) AS collective_key,
     coalesce(nullIf(SpanAttributes['collective.communicator'], ''), nullIf(SpanAttributes['cuda.collective.communicator'], '')) AS collective_communicator,
@@ -292,14 +305,15 @@ SELECT
     mapFilter((key, value) -> NOT ((value != '' AND key IN (
         'cuda.activity', 'cuda.api', 'cuda.kernel.name', 'error.type', 'thread.name', 'cuda.memcpy.kind',
         'cuda.memcpy.src_kind', 'cuda.memcpy.dst_kind', 'cuda.memset.memory_kind', 'training.step.kind',
-        'cuda.step.kind', 'collective.operation', 'cuda.collective.operation', 'collective.key',
-        'cuda.collective.key', 'collective.communicator', 'cuda.collective.communicator', 'code.function.name',
-        'code.file.path', 'cuspan.stack.id'))
+        'cuda.step.kind', 'engine.name', 'engine.request.end', 'collective.operation',
+        'cuda.collective.operation', 'collective.key', 'cuda.collective.key', 'collective.communicator',
+        'cuda.collective.communicator', 'code.function.name', 'code.file.path', 'cuspan.stack.id'))
     OR (key IN (
         'cuda.context.id', 'cuda.stream.id', 'cuspan.thread.id', 'thread.id', 'cuda.correlation.id',
         'cuda.start_delay', 'cuda.memcpy.bytes', 'cuda.memset.bytes', 'cuda.graph.node.id',
-        'cuda.session.spans', 'training.step.number', 'cuda.step.number', 'collective.ranks',
-        'cuda.collective.ranks', 'collective.bytes', 'cuda.collective.bytes', 'code.line.number')
+        'cuda.session.spans', 'training.step.number', 'cuda.step.number', 'engine.iteration.number',
+        'collective.ranks', 'cuda.collective.ranks', 'collective.bytes', 'cuda.collective.bytes',
+        'code.line.number')
     AND toInt64OrNull(value) IS NOT NULL)
     OR (key IN ('training.step.copy', 'cuda.step.copy') AND value IN ('true', 'false'))), SpanAttributes) AS attributes
 FROM cuspan.otel_traces;
@@ -363,6 +377,9 @@ SELECT
     step,
     step_kind,
     step_copy,
+    engine_name,
+    engine_iteration,
+    engine_request_end,
     collective_operation,
     collective_key,
     collective_communicator,

@@ -63,7 +63,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--password-file", metavar="FILE", help="with the password of --engine (default: $CUSPAN_CLICKHOUSE_PASSWORD)"
     )
-    parser.add_argument("--by", choices=list(GROUPS), help="repeat the answer for each of these")
+    parser.add_argument(
+        "--by", metavar="WHAT", help=f"repeat the answer for each {', '.join(GROUPS)}, or value of this attribute"
+    )
     parser.add_argument("--top", type=int, default=20, metavar="N", help="rows, and groups with --by (20; 0: all)")
     parser.add_argument("--since", metavar="TIME", help="only spans that start at this time or later (UTC)")
     parser.add_argument("--until", metavar="TIME", help="only spans that start before this time (UTC)")

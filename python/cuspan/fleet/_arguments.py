@@ -153,9 +153,11 @@ def filters_of(given: dict[str, Any]) -> Filters:
 
 @_checked
 def by_of(value: Any) -> str | None:
-    if value is not None and (not isinstance(value, str) or value not in GROUPS):
+    """A name with a dot is the key of an attribute."""
+    if value is not None and (not isinstance(value, str) or (value not in GROUPS and "." not in _text("by", value))):
         raise Problem(
-            f"cannot group by {value if isinstance(value, str) else shown(value)}; known are: {', '.join(GROUPS)}"
+            f"cannot group by {value if isinstance(value, str) else shown(value)}; known are: {', '.join(GROUPS)}, "
+            "and attributes such as service.version"
         )
     return value
 

@@ -10,3 +10,4 @@ VERSION: int = _LISTED["version"]
 # DuckDB's types of each table's columns. Files of an older release lack those that were added since.
 COLUMNS: dict[str, dict[str, str]] = {table: _LISTED[table] for table in ("spans", "resources")}
 ADDED: dict[str, list[str]] = _LISTED["added"]
+KEYS: dict[str, str] = _LISTED["keys"]  # columns of spans by the keys of their attributes

@@ -98,8 +98,8 @@ class Fleet:
     def ask(
         self, question: str, *, by: str | None = None, top: int = 20, distinct: bool = False, **filters: Any
     ) -> Answer:
-        """The answer to a question. `by`: repeat it for each service, job, host, gpu, rank, process, day or hour.
-        `top`: rows (of each group; 0: all). `distinct`: leave out repeated spans. Filters: since, until (a time in UTC
+        """The answer to a question. `by`: repeat it for each service, job, host, gpu, rank, process, day, hour or
+        release, or for each value of an attribute of the spans or their resource, such as engine.request.header.x-tenant. `top`: rows (of each group; 0: all). `distinct`: leave out repeated spans. Filters: since, until (a time in UTC
         as text, a datetime, or nanoseconds since 1970), service, job, host, gpu, rank, release (service.version)."""
         asked = questions().get(question) if isinstance(question, str) else None
         if asked is None:
@@ -114,6 +114,7 @@ class Fleet:
         is_distinct = distinct and question != "duplicates"
         text = _sql.question(asked.sql, by, is_distinct, chosen.values(), self.engine.dialect)
         values = {**chosen.values(), **call_lists(), "distinct_max": self.distinct_max, "top": top or ALL_ROWS}
+        values["by_key"] = _sql.key_of(by)
         columns, rows = self._guarded(
             lambda: self.engine.answer(text, values, chosen, asked.each), f"cannot answer {asked.name}"
         )
@@ -149,8 +150,8 @@ class Fleet:
 
 _ASKED = """{title}.
 
-{notes}`by`: repeat the answer for each service, job, host, gpu, rank, process, day or hour. `top`: rows (of each group;
-0: all). `distinct`: leave out repeated spans; takes longer. Only spans that start from `since` on and before `until` (a
+{notes}`by`: repeat the answer for each service, job, host, gpu, rank, process, day, hour or release, or for each value of an
+attribute, such as engine.request.header.x-tenant. `top`: rows (of each group; 0: all). `distinct`: leave out repeated spans; takes longer. Only spans that start from `since` on and before `until` (a
 time in UTC such as "2026-11-26T03:00", a datetime, or nanoseconds since 1970), and only those of a service, job, host,
 GPU (UUID or CUDA's number), rank or release (service.version)."""
 

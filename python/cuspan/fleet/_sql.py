@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from cuspan.fleet._columns import KEYS
+
 # The same for all engines. {0} is the first argument, {all} are all of them.
 _COMMON = {
     "work_of": """CASE WHEN {0} = 'collective' THEN 'comm' WHEN has_text({0}, 'kernel') THEN 'kernel'
@@ -91,6 +93,8 @@ _DUCKDB = {
     "at_least": "arg_min({0}, {1})",
     "at_most": "arg_max({0}, {1})",
     "middle": "quantile_cont({0}, 0.5)",
+    "median_of": "list_sort(list({0}) FILTER (WHERE {0} IS NOT NULL))[nearest_rank(count({0}), 50)]",
+    "p99_of": "list_sort(list({0}) FILTER (WHERE {0} IS NOT NULL))[nearest_rank(count({0}), 99)]",
     "sorted_of": "list_sort(list({0}))",
     # Running maxima without a sort by the window, which takes most of the time: rows are in order already.
     "previous": "lag({0}) OVER ()",
@@ -114,6 +118,8 @@ _CLICKHOUSE = {
     "at_least": "argMin({0}, {1})",
     "at_most": "argMax({0}, {1})",
     "middle": "quantileExactInclusive(0.5)({0})",
+    "median_of": "quantileExactWeighted(0.5)({0}, 1)",
+    "p99_of": "quantileExactWeighted(0.99)({0}, 1)",
     "sorted_of": "arraySort(groupArray({0}))",
     "previous": "{0}",
     "most_before": "max({0}) OVER (ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)",
@@ -129,7 +135,30 @@ GROUPS = {
     "process": "process",
     "day": "day_of(start_ns)",
     "hour": "hour_of(start_ns)",
+    "release": "coalesce(by_value, '(no release)')",
 }
+RELEASE = "service.version"
+# By an attribute of the span or its resource, whose key is the parameter $by_key.
+_BY_KEY = "coalesce({}, by_value, '(no ' || $by_key || ')')"
+_BY_VALUES = """by_values AS @inline (
+    SELECT resource_id AS by_resource, any_value(attribute($by_key)) AS by_value FROM @resources GROUP BY resource_id
+),"""
+
+
+def key_of(by: str | None) -> str | None:
+    """The key of the attribute that groups spans; None: something else does."""
+    return RELEASE if by == "release" else by if by and by not in GROUPS else None
+
+
+def _group_of(by: str | None) -> str:
+    if not by:
+        return "''"
+    if by in GROUPS:
+        return GROUPS[by]
+    column = KEYS.get(by)
+    return _BY_KEY.format(f"text_of({column})" if column else "attribute($by_key)")
+
+
 _FILTERS = {
     "since": "start_ns >= $since",
     "until": "start_ns < $until",
@@ -263,7 +292,11 @@ def view(by: str | None, distinct: bool, filters: Iterable[str]) -> str:
     a rank's step that are repeated for the step of all ranks do not count."""
     conditions = ["step_copy IS NULL", *(_FILTERS[name] for name in filters)]
     once = "QUALIFY row_number() OVER (PARTITION BY trace_id, span_id ORDER BY start_ns) = 1" if distinct else ""
+    values, join = "", ""
+    if key_of(by):
+        values, join = _BY_VALUES, "LEFT JOIN by_values ON by_values.by_resource = all_spans.resource_id"
     return f"""
+{values}
 all_spans AS @inline (
     SELECT *, start_ns + least(duration_ns, 9223372036854775807 - start_ns) AS end_ns,
         process_of() AS process, {_CLASS} AS class,
@@ -273,9 +306,9 @@ all_spans AS @inline (
     {once}
 ),
 spans AS @inline (
-    SELECT *, {GROUPS[by] if by else "''"} AS grp, {_IS_WORK} AS is_work, {_IS_KERNEL} AS is_kernel,
+    SELECT *, {_group_of(by)} AS grp, {_IS_WORK} AS is_work, {_IS_KERNEL} AS is_kernel,
         {_IS_MOVE} AS is_move, {_IS_CALL} AS is_call
-    FROM all_spans
+    FROM all_spans {join}
 ),
 {RESOURCES}"""
 

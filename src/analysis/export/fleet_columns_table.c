@@ -44,6 +44,9 @@ const struct fleet_column fleet_span_columns[] = {
     {"step", PARQUET_INT64, true, FLEET_ATTRIBUTE, "training.step.number", false},
     {"step_kind", PARQUET_STRING, true, FLEET_ATTRIBUTE, "training.step.kind", false},
     {"step_copy", PARQUET_INT64, true, FLEET_ATTRIBUTE, "training.step.copy", true},
+    {"engine_name", PARQUET_STRING, true, FLEET_ATTRIBUTE, "engine.name", false},
+    {"engine_iteration", PARQUET_INT64, true, FLEET_ATTRIBUTE, "engine.iteration.number", false},
+    {"engine_request_end", PARQUET_STRING, true, FLEET_ATTRIBUTE, "engine.request.end", false},
     {"collective_operation", PARQUET_STRING, true, FLEET_ATTRIBUTE, "collective.operation", false},
     {"collective_key", PARQUET_STRING, true, FLEET_ATTRIBUTE, "collective.key", false},
     {"collective_communicator", PARQUET_STRING, true, FLEET_ATTRIBUTE, "collective.communicator", false},
@@ -66,7 +69,7 @@ const struct fleet_column fleet_span_columns[] = {
     {"links", PARQUET_STRING, true, FLEET_FIELD, NULL, false},
 };
 
-const size_t fleet_span_column_count = 59;
+const size_t fleet_span_column_count = 62;
 
 const struct fleet_column fleet_resource_columns[] = {
     {"resource_id", PARQUET_UINT64, false, FLEET_FIELD, NULL, false},

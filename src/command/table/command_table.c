@@ -436,15 +436,16 @@ static const struct command_example help_examples[] = {
 #define OF_FLEET(name, argument, help)      VALUE(OPTION_OF_FLEET, name, argument, help)
 #define FILE_OF_FLEET(name, argument, help) A_FILE(OPTION_OF_FLEET, name, argument, help)
 #define QUESTIONS                                                                                            \
-    "calls code_lines collectives copies duplicates errors kernels launch_latency memory ranks "             \
-    "slow_requests steps stragglers utilization waits"
+    "calls code_lines collectives copies duplicates engine_requests errors iterations kernels "              \
+    "launch_latency memory ranks slow_requests steps stragglers utilization waits"
 static const struct command_option fleet_options[] = {
     OF_FLEET("engine", "URL",
              "query this server instead of a folder: clickhouse://[USER@]HOST[:PORT][/DATABASE]"),
     FILE_OF_FLEET("password-file", "FILE",
                   "file with the password of --engine (default: $CUSPAN_CLICKHOUSE_PASSWORD)"),
-    ONE_OF(OPTION_OF_FLEET, "by", "COLUMN", "repeat the answer for each of these",
-           "service job host gpu rank process day hour"),
+    ONE_OF(OPTION_OF_FLEET, "by", "WHAT",
+           "repeat the answer for each of these, or each value of an attribute (its key)",
+           "service job host gpu rank process day hour release"),
     OF_FLEET("top", "N", "rows, and groups with --by (20; 0: all)"),
     OF_FLEET("since", "TIME", "only spans that start at this time or later (UTC)"),
     OF_FLEET("until", "TIME", "only spans that start before this time (UTC)"),

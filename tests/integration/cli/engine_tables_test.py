@@ -238,7 +238,7 @@ class Tables(unittest.TestCase):
 
 
 class Show(unittest.TestCase):
-    """What `cuspan show` says below the picture of an iteration or a request."""
+    """The lines of `cuspan show` below the picture of an iteration or a request."""
 
     def setUp(self):
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))

@@ -71,7 +71,8 @@ class Equal(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         folder = Path(cls.enterClassContext(tempfile.TemporaryDirectory())) / "fleet"
-        output_of("export", "-q", "-o", folder, *shared.RECORDINGS, ROOT / "examples/training/late_rank.jsonl.gz")
+        output_of("export", "-q", "-o", folder, *shared.RECORDINGS, ROOT / "examples/training/late_rank.jsonl.gz",
+                  *shared.made_engines(folder.parent))
         cls.server = Server(folder)
         cls.duckdb = cuspan.fleet.open(folder)
         cls.clickhouse = cuspan.fleet.open(cls.server.url)
@@ -95,6 +96,12 @@ class Equal(unittest.TestCase):
                 with self.subTest(question, by=by):
                     rows = self.compare(question, by=by, top=0)
                     self.assertTrue(rows or (by and question in ("collectives", "stragglers")))  # one group lacks the other ranks
+
+    def test_engines_by_attributes(self):
+        for question in "iterations", "engine_requests":
+            for by in shared.GROUPS[-4:]:
+                with self.subTest(question, by=by):
+                    self.assertGreater(self.compare(question, by=by, top=0), 1)
 
     def test_filters(self):
         middle = sum(self.duckdb.sql("SELECT min(start_ns), max(start_ns) FROM spans").fetchone()) // 2

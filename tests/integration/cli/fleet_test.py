@@ -36,7 +36,9 @@ from cuspan.fleet import Problem  # noqa: E402
 from cuspan.fleet.__main__ import main as command  # noqa: E402
 from cuspan.fleet import _check, _columns, _engine_duckdb, _progress  # noqa: E402
 from cuspan.fleet._compare import compare  # noqa: E402
+from made_engine import MS, Engine, serve  # noqa: E402
 from make_export import documents  # noqa: E402
+from make_trace import attributes as attributes_of  # noqa: E402
 from registry import Registry  # noqa: E402
 
 RECORDINGS = sorted([*(ROOT / "examples/recordings").glob("*.cuspanrec"), *(ROOT / "examples/training").glob("*.cuspanrec")])
@@ -45,7 +47,8 @@ HOUR_NS = 3600 * 10**9
 # Tables of cuspan stat and questions with the same rows.
 TABLES = {"kernels": "kernels", "calls": "calls", "synchronization": "waits", "errors": "errors", "copies": "copies",
           "latency": "launch_latency", "devices": "utilization"}
-GROUPS = ("service", "job", "host", "gpu", "rank", "process", "day", "hour")
+GROUPS = ("service", "job", "host", "gpu", "rank", "process", "day", "hour", "release", "engine.request.header.x-tenant", "engine.name",
+          "host.id")
 
 
 def groups(i):
@@ -290,6 +293,84 @@ class Recorded(unittest.TestCase):
             self.assertEqual((row.get("before_total_ns"), row.get("after_total_ns")), (before.get(name), after.get(name)))
         changes = [abs(row["change_total_ns"]) for row in answer.dicts()]
         self.assertEqual(changes, sorted(changes, reverse=True))
+
+
+def made_engines(folder):
+    """Three processes of two engines, whose requests have a tenant in a header, or none; one has a release."""
+    files = []
+    for number, name in ((1, "vllm"), (2, "sglang"), (3, "vllm")):
+        engine = serve(Engine(name, seed=number, pid=100 + number), 120, number)
+        engine.step([("slow", "decode", 1)], MS, is_summary=True)
+        requests = [span for _, span in engine.spans if span["name"].endswith(" request")]
+        for at, span in enumerate(requests):
+            if at % 3:
+                span["attributes"] += attributes_of({"engine.request.header.x-tenant": f"tenant {at % 3}"})
+        file = engine.write(folder / f"engine-{number}.jsonl")
+        if number == 1:
+            file.write_text(file.read_text().replace('"attributes": [{"key": "service.name"', '"attributes": [' + json.dumps(
+                attribute("service.version", "1.4.0")) + ', {"key": "service.name"'))
+        files.append(file)
+    return files
+
+
+class Engines(Folder):
+    """Questions about serving engines have the rows of cuspan stat."""
+
+    maxDiff = None
+
+    def setUp(self):
+        super().setUp()
+        self.file = self.work / "all.jsonl"
+        self.file.write_text("".join(file.read_text() for file in made_engines(self.work)))
+        output_of("export", "-q", "-o", self.work / "fleet", self.file)
+        self.fleet = self.open(self.work / "fleet")
+
+    def compare(self, question, names, own):
+        expected = stat(self.file, "--table", question)[question]
+        found = self.fleet.ask(question, by="process", top=0).dicts()
+        rows = [{"process": row.pop("group"), **{name: value for name, value in row.items() if name not in own}} for row in found]
+        for row in [*rows, *expected]:
+            row.update({name: f"{value:.8g}" for name, value in row.items() if name.endswith(("share", "mean_requests"))})
+        self.assertEqual(in_order(rows), in_order(expected))
+        self.assertGreater(len(rows), names)
+        self.assertEqual({name for row in rows for name in row}, {name for row in expected for name in row})
+
+    def test_iterations(self):
+        self.compare("iterations", 6, {"gpu_ns"})
+
+    def test_requests(self):
+        self.compare("engine_requests", 2, {"gpu_ns"})
+
+    def test_gpu_time_of_iterations(self):
+        for row in self.fleet.iterations(top=0).dicts():
+            self.assertEqual("gpu_ns" in row, "gpu_share" in row)
+        self.assertEqual(sum(row.get("gpu_ns", 0) for row in self.fleet.iterations(top=0).dicts()),
+                         sum(row.get("gpu_ns", 0) for row in self.fleet.iterations(by="process", top=0).dicts()))
+
+    def test_a_bill_by_a_header(self):
+        bill = {}
+        for line in self.file.read_text().splitlines():
+            for span in json.loads(line)["resourceSpans"][0]["scopeSpans"][0]["spans"]:
+                facts = {item["key"]: next(iter(item["value"].values())) for item in span["attributes"]}
+                if "engine.request.end" in facts:
+                    tenant = facts.get("engine.request.header.x-tenant", "(no engine.request.header.x-tenant)")
+                    bill[tenant] = bill.get(tenant, 0) + sum(int(facts[f"engine.request.gpu_share.{phase}"]) for phase in ("prefill", "decode"))
+        found = {}
+        for row in self.fleet.engine_requests(by="engine.request.header.x-tenant", top=0).dicts():
+            found[row["group"]] = found.get(row["group"], 0) + row["gpu_ns"]
+        self.assertEqual(found, bill)
+        self.assertEqual(len(bill), 3)
+
+    def test_by_release_column_and_resource(self):
+        for by, wanted in (("release", {"1.4.0", "(no release)"}), ("service.version", {"1.4.0", "(no service.version)"}),
+                           ("engine.name", {"vllm", "sglang"}), ("host.id", {"a1b2"}), ("no.such", {"(no no.such)"}),
+                           ("it's.\"' || 1", {"(no it's.\"' || 1)"})):
+            self.assertEqual({row["group"] for row in self.fleet.engine_requests(by=by).dicts()}, wanted, by)
+
+    def test_other_questions_by_release(self):
+        rows = self.fleet.kernels(by="release").dicts()
+        self.assertEqual(sum(row["count"] for row in rows), sum(row["count"] for row in self.fleet.kernels().dicts()))
+        self.assertEqual({row["group"] for row in rows}, {"1.4.0", "(no release)"})
 
 
 class Made(Folder):
