@@ -260,6 +260,15 @@ STRAGGLERS = {"rank": "rank", "process": "process", "host": "host", "ranks": "ra
 REQUESTS = {"trace_id": "trace", "name": "first span", "process": "process", "start": "start", "wall_ns": "duration", "calls": "calls",
             "call_ns": "host time in calls", "errors": "failed calls", "kernels": "kernels", "kernel_ns": "kernel time",
             "move_ns": "time of copies"}
+ITERATIONS = {"engine": "engine", "work": "work", "count": "iterations", "total_ns": "total", "median_ns": "median",
+              "p99_ns": "99th percentile", "max_ns": "longest", "mean_requests": "mean requests", "prefill_tokens": "prefill tokens",
+              "decode_tokens": "decode tokens", "gpu_ns": "GPU time", "gpu_share": "GPU busy", "median_gap_ns": "median gap",
+              "kernels": "kernels", "graphs": "graphs", "graph_share": "with graphs"}
+ENGINE_REQUESTS = {"engine": "engine", "count": "requests", "finished": "finished", "aborted": "aborted", "failed": "failed",
+                   "queue_median_ns": "queue", "queue_p99_ns": "queue p99", "first_token_median_ns": "first token",
+                   "first_token_p99_ns": "first token p99", "per_token_median_ns": "per token", "per_token_p99_ns": "per token p99",
+                   "duration_median_ns": "duration", "duration_p99_ns": "duration p99", "prompt_tokens": "prompt tokens",
+                   "generated_tokens": "generated tokens", "preemptions": "preemptions", "gpu_ns": "GPU time", "gpu_share": "GPU share"}
 TRACE_SPANS = {"offset_ns": "after the start", "name": "span", "class": "class", "duration_ns": "duration", "process": "process",
                "device": "device", "stream": "stream", "copy_bytes": "bytes", "start_delay": "launch latency", "error": "error",
                "place": "line"}
@@ -340,6 +349,12 @@ DASHBOARDS = {
         {"type": "traces", "title": "Trace", "description": "The spans of the chosen request.", "size": (24, 12), "format": TRACE,
          "sql": trace(()), "fieldConfig": {"defaults": {}, "overrides": []}, "options": {}},
         table("Spans", "The spans of the chosen request in order of their start.", trace_spans(()), TRACE_SPANS, height=10),
+    ]),
+    "engine": ("cuspan: serving engines", "Recorded iterations of serving engines, and their sampled requests.", ALL_SERVICES, [
+        answer("Iterations", "By what they compute. GPU time, kernels and graphs are those of the first rank. Gap: time to the next iteration, if both "
+               "are recorded.", ALL_SERVICES, "iterations", ITERATIONS),
+        answer("Requests", "First token: queue and prefill. GPU time: the estimated part of the requests in the GPU time of their iterations.",
+               ALL_SERVICES, "engine_requests", ENGINE_REQUESTS),
     ]),
 }
 COLUMNS = {"service": "service", "host": "host", "job": "job", "gpu": "hw_id"}

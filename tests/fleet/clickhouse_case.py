@@ -18,7 +18,7 @@ from built import output_of  # noqa: E402
 from chdb_server import statements  # noqa: E402
 
 SCHEMA = ROOT / "deploy/fleet/clickhouse/schema.sql"
-RECORDINGS = sorted([*(ROOT / "examples/recordings").glob("*.cuspanrec"), *(ROOT / "examples/training").glob("*.cuspanrec")])
+RECORDINGS = sorted(path for folder in ("recordings", "training", "engines") for path in (ROOT / "examples" / folder).glob("*.cuspanrec"))
 START = 1_790_000_000_000_000_000  # 2026-09-21 14:13:20 UTC
 
 

@@ -49,7 +49,7 @@ def in_order(rows):
 
 
 def rounded(row, names):
-    return {name: f"{value:.5g}" if name.endswith(("share", "concurrency", "per_s", "busbw")) else value
+    return {name: f"{value:.4g}" if name.endswith(("share", "concurrency", "per_s", "busbw", "mean_requests")) else value
             for name, value in row.items() if name in names and value is not None}
 
 
@@ -195,7 +195,7 @@ class Model(unittest.TestCase):
     """The JSON."""
 
     def test_every_panel_is_explained(self):
-        self.assertEqual(set(DASHBOARDS), {"fleet", "job", "gpu", "request"})
+        self.assertEqual(set(DASHBOARDS), {"fleet", "job", "gpu", "request", "engine"})
         for name, panel in panels():
             with self.subTest(f"{name}: {panel['title']}"):
                 self.assertGreater(len(panel["title"]), 3)
