@@ -53,6 +53,7 @@ class Engine:
 
     ENGINE = ""
     RANKS = 1
+    RATIO = 1
     WARM_UPS = 0  # runs of the model outside iterations
 
     @classmethod
@@ -64,7 +65,7 @@ class Engine:
             "CUDA_INJECTION64_PATH": f"{BUILD}/libcuspan.so",
             "HOST_DOUBLE": f"{BUILD}/libcuspan-replay.so",
             "HOST_RECORDING": f"{ROOT}/examples/recordings/vector_add.cuspanrec",
-            "CUSPAN_SET": f"cupti.library={BUILD}/libcuspan-replay.so;output_file={spans};engine.ratio=1",
+            "CUSPAN_SET": f"cupti.library={BUILD}/libcuspan-replay.so;output_file={spans};engine.ratio={cls.RATIO}",
         }
         done = subprocess.run([str(word) for word in command], env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[-3000:]
@@ -125,6 +126,39 @@ class Transformers(Engine, unittest.TestCase):
             cls.batches, cls.wanted = json.loads(Path(folder, "result").read_text())
 
 
+class Summaries(Engine):
+    """Nothing is recorded, but for what begins a sampled request."""
+
+    RATIO = 0
+
+    def test_each_iteration_is_a_trace_of_all_ranks(self) -> None:
+        summaries = [span for span in self.iterations if attributes(span).get("engine.iteration.summary")]
+        print(f"{self.ENGINE}: {len(summaries)} summaries of {self.batches} iterations, {len(self.iterations)} traces")
+        self.assertGreater(len(summaries), 0)
+        self.assertLess(len(self.iterations), self.batches)
+        for rank in range(self.RANKS):
+            found = [(span["traceId"], span["parentSpanId"]) for span in self.spans if span["name"] == f"rank {rank}"]
+            self.assertEqual(sorted(found), sorted((span["traceId"], span["spanId"]) for span in self.iterations))
+
+    def test_links_lead_both_ways(self) -> None:
+        links = {(span["traceId"], span["spanId"]): self.links(span) for span in self.requests + self.iterations}
+        self.assertTrue(all(links[span["traceId"], span["spanId"]] for span in self.iterations))
+        for here, there in links.items():
+            for one in there:
+                self.assertIn(here, links[one])
+
+    @staticmethod
+    def links(span: dict) -> list[tuple[str, str]]:
+        return [(link["traceId"], link["spanId"]) for link in span.get("links", [])]
+
+    def test_gpu_work_is_below_iterations(self) -> None:
+        self.skipTest("there is none of summaries")
+
+
+class TransformersSummaries(Summaries, Transformers):
+    pass
+
+
 @unittest.skipUnless(importlib.util.find_spec("vllm"), "there is no vLLM")
 class Vllm(Engine, unittest.TestCase):
     """Two workers, EngineCore and the program, each a process with an agent."""
@@ -143,6 +177,10 @@ class Vllm(Engine, unittest.TestCase):
             cls.run_engine([*program, "tensor_parallel_size=2"], Path(folder), **servers.ENVIRONMENT, **more)
             cls.wanted = {made["id"]: (made["prompt"], made["wanted"]) for made in json.loads(out.read_text())}
             cls.batches = cls.log.count(" context requests, ")
+
+
+class VllmSummaries(Summaries, Vllm):
+    pass
 
 
 if __name__ == "__main__":

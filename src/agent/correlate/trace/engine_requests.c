@@ -120,18 +120,28 @@ struct request *engine_requests_any(struct engine_requests *requests)
     return NULL;
 }
 
-static void note_slow(struct request_trace *trace, const struct iteration_link *link)
+static uint32_t kept_of(const struct slow_links *slow)
 {
-    uint32_t at = trace->slowest_count;
-    while (at > 0 && trace->slowest[at - 1].duration_ns < link->duration_ns)
+    return slow->count < REQUEST_LINKS_SLOWEST ? slow->count : REQUEST_LINKS_SLOWEST;
+}
+
+static void note_slow(struct slow_links *slow, const struct iteration_link *link)
+{
+    uint32_t at = kept_of(slow);
+    slow->count++;
+    while (at > 0 && slow->links[at - 1].duration_ns < link->duration_ns)
         at--;
     if (at == REQUEST_LINKS_SLOWEST)
         return;
-    if (trace->slowest_count < REQUEST_LINKS_SLOWEST)
-        trace->slowest_count++;
-    memmove(&trace->slowest[at + 1], &trace->slowest[at],
-            (trace->slowest_count - 1 - at) * sizeof *trace->slowest);
-    trace->slowest[at] = *link;
+    memmove(&slow->links[at + 1], &slow->links[at], (kept_of(slow) - 1 - at) * sizeof *slow->links);
+    slow->links[at] = *link;
+}
+
+static uint32_t copy_slow(const struct slow_links *slow, int64_t *numbers)
+{
+    for (uint32_t i = 0; i < kept_of(slow); i++)
+        numbers[i] = slow->links[i].number;
+    return kept_of(slow);
 }
 
 /* Keeps every n-th of the iterations. When the array is full, n doubles and every second one goes. */
@@ -160,7 +170,7 @@ void request_trace_note(struct request_trace *trace, const struct iteration_link
         trace->has_decoded = true;
         trace->first_decode = link->number;
     }
-    note_slow(trace, link);
+    note_slow(&trace->slowest, link);
     note_spread(trace, link->number);
     trace->last = link->number;
     trace->recorded++;
@@ -168,8 +178,7 @@ void request_trace_note(struct request_trace *trace, const struct iteration_link
 
 void request_trace_note_summary(struct request_trace *trace, const struct iteration_link *link)
 {
-    note_slow(trace, link);
-    trace->summarized++;
+    note_slow(&trace->summaries, link);
 }
 
 static int by_number(const void *left, const void *right)
@@ -183,8 +192,8 @@ uint32_t request_trace_links(const struct request_trace *trace, int64_t numbers[
     uint32_t count = 0, kept = 0;
     memcpy(numbers, trace->prefill, trace->prefill_count * sizeof *numbers);
     count += trace->prefill_count;
-    for (uint32_t i = 0; i < trace->slowest_count; i++)
-        numbers[count++] = trace->slowest[i].number;
+    count += copy_slow(&trace->slowest, numbers + count);
+    count += copy_slow(&trace->summaries, numbers + count);
     memcpy(numbers + count, trace->spread, trace->spread_count * sizeof *numbers);
     count += trace->spread_count;
     if (trace->has_decoded)
