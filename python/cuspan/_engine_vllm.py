@@ -6,7 +6,8 @@ request, the front end aborts it: so it counts as aborted.
 
 Not followed: Ray's workers before vLLM 0.33, which call the model runner directly, and the front end in Rust.
 
-Tested with vLLM 0.24 (CPU build; asynchronous scheduling and speculation with replaced functions of that build)."""
+Tested with vLLM 0.20.2, 0.24.0 and 0.32.0 (CPU builds; asynchronous scheduling and speculation with replaced functions
+of these builds)."""
 
 from __future__ import annotations
 
@@ -69,16 +70,19 @@ def follow_core(_: _agent.Agent, module: ModuleType) -> None:
 def _follow_scheduler(core: Any) -> None:
     scheduler = core.scheduler
     observability = getattr(getattr(core, "vllm_config", None), "observability_config", None)
-    engine = _Core(scheduler, traces=getattr(observability, "otlp_traces_endpoint", None) is not None)
+    driver = getattr(getattr(core, "model_executor", None), "driver_worker", None)  # if there is no other process
+    rank = getattr(getattr(driver, "worker", None), "cuspan", None)
+    engine = _Core(scheduler, getattr(observability, "otlp_traces_endpoint", None) is not None, rank)
     hook(scheduler, "schedule", "vLLM Scheduler", after=engine.scheduled)
     hook(scheduler, "update_from_output", "vLLM Scheduler", engine.done)
     hook(scheduler, "_free_request", "vLLM Scheduler", engine.free)
 
 
 class _Core:
-    def __init__(self, scheduler: Any, traces: bool) -> None:
+    def __init__(self, scheduler: Any, traces: bool, rank: Rank | None) -> None:
         self._scheduler = scheduler
         self._traces = traces
+        self._rank = rank
         self._schedule = Schedule()
 
     def scheduled(self, _: None, output: Any) -> None:
@@ -153,6 +157,8 @@ class _Core:
             self._admit(request, 0)
         reason = _REASONS.get(str(request.get_finished_reason()), FINISHED)
         self._schedule.end(request.request_id, reason, request.num_output_tokens)
+        if self._rank is not None:  # now: in the program's own process, nothing follows the last iteration
+            self._rank.begin(self._schedule.stamp(kind=NO_ITERATION))
 
 
 def _resumed_of(cached: Any) -> Any:
@@ -184,7 +190,7 @@ class _Worker:
 
     def __init__(self, agent: _agent.Agent, worker: Any) -> None:
         ranks = getattr(getattr(worker, "parallel_config", None), "world_size", 1)
-        self._rank = Rank(agent, "vllm", getattr(worker, "rank", 0), ranks)
+        self._rank = worker.cuspan = Rank(agent, "vllm", getattr(worker, "rank", 0), ranks)
         self._stamp: Stamp | None = None
         self._samples = hasattr(worker, "sample_tokens")  # not in 0.11
         label = "vLLM Worker"

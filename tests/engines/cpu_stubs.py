@@ -1,16 +1,29 @@
-"""Lets vLLM's CPU build run what it does not support: n-gram speculation (an argument that its fallback does not know)
-and asynchronous scheduling (the CUDA streams of its output)."""
+"""Lets vLLM's CPU build run what it does not support: n-gram speculation (arguments that its fallbacks do not know),
+asynchronous scheduling (the CUDA streams of its output). In 0.20 to run without binding threads to processors, and in
+0.32 to run pipeline parallelism, whose buffers a run at the start makes, which it leaves out."""
 
 import contextlib
+import inspect
 
 from cuspan._imports import when_imported
 
 
 def _speculate(module):
-    def kernel(*args, USE_FP64_GUMBEL=None, **keywords):
-        return module._sample_recovered_tokens_kernel_impl(*args, **keywords)
+    if not hasattr(module, "_FuncWrapper"):  # not needed in 0.32
+        return
+    for name, function in list(vars(module).items()):
+        if name.endswith("_kernel_impl"):
+            setattr(module, name[1 : -len("_impl")], module._FuncWrapper(_with_known(function)))
 
-    module.sample_recovered_tokens_kernel = module._FuncWrapper(kernel)
+
+def _with_known(function):
+    known = inspect.signature(function).parameters
+
+    def call(*args, **keywords):
+        keywords = {name: value for name, value in keywords.items() if name in known}
+        return function(*args[: len(known) - len(keywords)], **keywords)
+
+    return call
 
 
 def _schedule_asynchronously(module):
@@ -42,7 +55,20 @@ def _replace_streams(module):
     torch.Event = torch.cuda.Event = torch.cuda.Stream = Nothing
 
 
+def _bind_nothing(module):
+    def parse(self):
+        self.skip_setup, self.auto_setup, self.cpu_lists, self.reserved_cpu_list = True, False, [], []
+
+    module.OMPProcessManager._parse_omp_threads_bind_env = parse
+
+
+def _warm_up(module):
+    module.CPUWorker._should_warm_up_model = lambda _: True
+
+
 def install(names):
+    when_imported("vllm.v1.worker.cpu_worker", _warm_up)
+    when_imported("vllm.utils.ompmultiprocessing", _bind_nothing)
     if "speculation" in names:
         when_imported("vllm.utils.cpu_triton_utils", _speculate)
     if "async" in names:

@@ -7,15 +7,21 @@ import json
 import os
 import re
 import signal
+import shutil
 import subprocess
+import sys
+import tempfile
 import threading
 import time
+import unittest
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PYTHON = HERE.parents[1] / "python"
+REQUESTS = int(os.environ.get("REQUESTS", "50"))
+PREFILL, DECODE = 0, 1
 _WARNED = re.compile(r"cuspan: [^\n]*")
 ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
@@ -109,34 +115,43 @@ class Events:
 class Server:
     """An engine behind HTTP, with an agent that records in each process."""
 
-    def __init__(self, command: list[object], folder: Path, model: Path, port: int, **options: object) -> None:
+    def __init__(
+        self, command: list[object], folder: Path, model: Path, port: int, environment: dict[str, str], **options: object
+    ) -> None:
         self.command, self.folder, self.model, self.port = command, folder, model, port
+        self.environment = environment
         self.options = options
         self.used: list[int] = []
 
-    def post(self, at: int, prompt: object) -> None:
-        body = {"model": str(self.model), "prompt": prompt, "max_tokens": 8, **self.options}
+    def post(self, at: int, prompt: object, leaves: bool = False) -> None:
+        """A client that leaves closes the connection after the first tokens."""
+        length = {"max_tokens": 900, "stream": True} if leaves else {"max_tokens": 8}
+        body = {"model": str(self.model), "prompt": prompt, **length, **self.options}
         headers = {"Content-Type": "application/json", "traceparent": traceparent(at), "X-Request-Id": f"r{at}"}
         url = f"http://127.0.0.1:{self.port}/v1/completions"
         with urllib.request.urlopen(
             urllib.request.Request(url, json.dumps(body).encode(), headers), timeout=200
         ) as out:
-            self.used.append(json.load(out)["usage"]["completion_tokens"])
+            if leaves:
+                out.readline()
+            else:
+                self.used.append(json.load(out)["usage"]["completion_tokens"])
 
-    def run(self, prompts: list[object]) -> Events:
-        """All requests at once, each with a context of its own."""
-        with running(self.command, self.folder / "log", ENGINE_EVENTS=str(self.folder)) as process:
+    def run(self, prompts: list[object], leave: int = 0) -> Events:
+        """All requests at once, each with a context of its own. The first `leave` clients leave."""
+        with running(self.command, self.folder / "log", ENGINE_EVENTS=str(self.folder), **self.environment) as process:
             for _ in range(200):
                 with contextlib.suppress(OSError):
                     urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health", timeout=5).close()
                     break
                 assert process.poll() is None, self.log()[-3000:]
                 time.sleep(1)
-            threads = [threading.Thread(target=self.post, args=given) for given in enumerate(prompts)]
+            threads = [threading.Thread(target=self.post, args=(*one, one[0] < leave)) for one in enumerate(prompts)]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
+            time.sleep(2 if leave else 0)
         return Events(self.folder)
 
     def log(self) -> str:
@@ -145,3 +160,36 @@ class Server:
 
 def warnings_of(log: str) -> list[str]:
     return _WARNED.findall(log)
+
+
+def split(parts: list[list[int]]) -> tuple[int, int, int, int]:
+    tokens = {phase: [part[3] for part in parts if part[1] == phase] for phase in (PREFILL, DECODE)}
+    return len(tokens[PREFILL]), sum(tokens[PREFILL]), len(tokens[DECODE]), sum(tokens[DECODE])
+
+
+class EngineCase(unittest.TestCase):
+    """Runs an engine whose processes report."""
+
+    LOAD = ""  # a program that passes requests to the engine
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.folder = Path(tempfile.mkdtemp(prefix="cuspan-engines-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder, True)
+        make_model(cls.folder / "model")
+
+    def load(self, *arguments: str, requests: int = REQUESTS, **environment: str) -> tuple[list[dict], Events, str]:
+        """Returns the engine's results, the events and the log."""
+        folder = Path(tempfile.mkdtemp(dir=self.folder))
+        program = [self.LOAD, self.folder / "model", folder / "out.json", requests, *arguments]
+        log = self.run_program(program, folder, **environment)
+        return json.loads((folder / "out.json").read_text()), Events(folder), log
+
+    def run_program(self, program: list[object], folder: Path, **environment: str) -> str:
+        with running(
+            [sys.executable, *program], folder / "log", ENGINE_EVENTS=str(folder), **environment
+        ) as process:
+            status = process.wait(timeout=600)
+        log = (folder / "log").read_text(errors="replace")
+        self.assertEqual(status, 0, log[-3000:])
+        return log

@@ -34,7 +34,7 @@ class Serve(unittest.TestCase):
         options = "--continuous-batching --device cpu --cb-num-blocks 400 --cb-block-size 16 --cb-max-batch-tokens 256"
         program = Path(sys.executable).with_name("transformers")
         command = [sys.executable, program, "serve", model, *options.split(), "--host", "127.0.0.1", "--port", PORT]
-        server = Server(command, folder, model, PORT)
+        server = Server(command, folder, model, PORT, {})
         events = server.run([" ".join(["t5"] * (3 + at)) for at in range(REQUESTS)])
         self.assertEqual(len(server.used), REQUESTS, server.log()[-3000:])
         self.assertEqual(warnings_of(server.log()), [])

