@@ -16,7 +16,8 @@ static bool is_rank_span(const struct trace *trace, const struct trace_span *spa
 {
     const char *name = trace_string(trace, span->name);
     char *end;
-    if (strncmp(name, "rank ", 5) != 0 || !trace_span_attr(trace, span, SEMCONV_TRAINING_STEP_NUMBER))
+    if (strncmp(name, "rank ", 5) != 0 || (!trace_span_attr(trace, span, SEMCONV_TRAINING_STEP_NUMBER) &&
+                                           !trace_span_attr(trace, span, SEMCONV_ENGINE_ITERATION_NUMBER)))
         return false;
     *number = strtoll(name + 5, &end, 10);
     return end != name + 5 && *end == 0;

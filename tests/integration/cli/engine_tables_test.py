@@ -4,6 +4,7 @@
     engine_tables_test.py --build BUILD-DIR [unittest's arguments]
 """
 
+import gzip
 import json
 import math
 import os
@@ -235,6 +236,56 @@ class Tables(unittest.TestCase):
         done = run("stat", "--table", "iterations", example)
         self.assertEqual((done.returncode, done.stderr),
                          (2, 'cuspan stat: no table "iterations": the input has no such spans of a serving engine\n'))
+
+
+def engine_of_job(path, has_collectives=True, ranks=(0, 1)):
+    """The example of a training job with a late rank, as if its steps were iterations of an engine."""
+    def convert(span):
+        is_root, kept = span["name"].startswith("step "), []
+        for item in span.get("attributes", []):
+            if item["key"] == "training.step.number":
+                kept += [{**item, "key": "engine.iteration.number"}, *attributes({"engine.iteration.requests": 3} if is_root else {})]
+            elif not item["key"].startswith("training."):
+                kept.append(item)
+        return {**span, "attributes": kept}
+
+    with gzip.open(ROOT / "examples/training/late_rank.jsonl.gz", "rt") as lines, path.open("w") as out:
+        for line in lines:
+            document = json.loads(line)
+            for batch in document["resourceSpans"]:
+                for scope in batch["scopeSpans"]:
+                    scope["spans"] = [convert(span) for span in scope["spans"]
+                                      if has_collectives or not any(item["key"].startswith("collective.") for item in span.get("attributes", []))]
+            of_rank = {item["value"]["intValue"] for batch in document["resourceSpans"] for item in batch["resource"]["attributes"]
+                       if item["key"] == "cuda.process.rank"}
+            if of_rank <= {str(rank) for rank in ranks}:
+                out.write(json.dumps(document) + "\n")
+    return path
+
+
+class Ranks(unittest.TestCase):
+    """Iterations of several ranks are compared as steps of training are."""
+
+    def setUp(self):
+        self.file = Path(self.enterContext(tempfile.TemporaryDirectory())) / "engine.jsonl"
+
+    def test_a_rank_for_which_the_others_wait(self):
+        tables = json.loads(output_of("stat", "--json", "--top", 0, engine_of_job(self.file)))
+        finding, = (row for row in tables["rank_findings"] if row["finding"] == "straggler")
+        self.assertRegex(finding["evidence"], "^rank 1 .* was late in 4 of 4 steps, by 3[67].* its kernels take longer")
+        self.assertEqual([row["rank"] for row in tables["ranks"]], [0, 1])
+        shown = output_of("show", "--rank", 1, "--trace", finding["trace_id"], self.file)
+        self.assertIn("rank 1", shown)
+        self.assertNotIn("rank 0", shown)
+
+    def test_without_spans_of_collectives(self):
+        tables = json.loads(output_of("stat", "--json", "--top", 0, engine_of_job(self.file, has_collectives=False)))
+        self.assertEqual([row["finding"] for row in tables["rank_findings"] if row["finding"] in ("not-compared", "data-loader", "straggler")], [])
+
+    def test_one_rank_has_no_tables_of_ranks(self):
+        tables = json.loads(output_of("stat", "--json", "--top", 0, engine_of_job(self.file, ranks=(0,))))
+        self.assertFalse({"steps", "ranks", "collectives", "rank_findings"} & tables.keys())
+        self.assertIn("iterations", tables)
 
 
 class Show(unittest.TestCase):

@@ -15,8 +15,10 @@ static uint32_t rank_of(struct rank_job *job, const struct stat *stat, const str
     if (rank != MAP_NONE)
         return rank;
     const struct process_facts *place = &stat->places->list[process];
-    rank =
-        ranks_add(job->ranks, place->rank ? (uint32_t)strtoul(place->rank, NULL, 10) : 0, place->host, NULL);
+    unsigned number = place->rank ? (unsigned)strtoul(place->rank, NULL, 10) : 0;
+    if (!place->rank) /* an engine's workers have theirs in the name of the span only */
+        (void)sscanf(trace_string(stat->trace, span->name), "rank %u", &number);
+    rank = ranks_add(job->ranks, number, place->host, NULL);
     if (rank == RANKS_NONE)
         return RANKS_NONE;
     const char *world = trace_resource_attr(stat->trace, &stat->trace->resources[span->resource],
@@ -68,7 +70,8 @@ static bool read_key(const char *text, uint64_t *key)
 
 /* Takes the span of a rank's step. The step's own span, the parent of all ranks, has a number, too, but no
  * other values of the first rank, whose process sends it. */
-static void take_step(struct rank_job *job, const struct stat *stat, const struct trace_span *span)
+static void take_step(struct rank_job *job, const struct stat *stat, const struct trace_span *span,
+                      unsigned number)
 {
     if (!job->ranks)
         job->ranks = ranks_create(NULL);
@@ -81,8 +84,7 @@ static void take_step(struct rank_job *job, const struct stat *stat, const struc
     enum ranks_step_kind kind = stat_is(word, "evaluation")   ? RANKS_EVALUATION
                                 : stat_is(word, "checkpoint") ? RANKS_CHECKPOINT
                                                               : RANKS_TRAIN;
-    struct ranks_step step = {.number =
-                                  ranks_step_number(stat_attr_int(stat, span, KEY_STEP_NUMBER, 0), kind),
+    struct ranks_step step = {.number = ranks_step_number(stat_attr_int(stat, span, number, 0), kind),
                               .start_ns = span->start_ns,
                               .end_ns = span->end_ns,
                               .kind = kind,
@@ -164,8 +166,12 @@ static void take_work(struct rank_job *job, const struct stat *stat, const struc
 
 void rank_job_take(struct rank_job *job, const struct stat *stat, const struct trace_span *span)
 {
-    if (stat_has(stat, span, KEY_STEP_NUMBER)) {
-        take_step(job, stat, span);
+    bool is_step = stat_has(stat, span, KEY_STEP_NUMBER);
+    bool is_iteration = span->class == CLASS_SESSION && stat_has(stat, span, KEY_ITERATION_NUMBER) &&
+                        !stat_has(stat, span, KEY_ITERATION_SUMMARY);
+    job->has_steps |= is_step;
+    if (is_step || is_iteration) {
+        take_step(job, stat, span, is_step ? KEY_STEP_NUMBER : KEY_ITERATION_NUMBER);
         return;
     }
     uint32_t at = job->ranks ? int_map_get(&job->step_of, step_key(stat, span)) : MAP_NONE;

@@ -1,4 +1,5 @@
-/* Translates spans of a training job for the analysis across ranks (src/analysis/ranks). */
+/* Translates spans of a training job for the analysis across ranks (src/analysis/ranks). Iterations of a
+ * serving engine are its steps. */
 #pragma once
 
 #include "analysis/ranks/ranks.h"
@@ -7,6 +8,7 @@
 /* A zeroed one is empty. */
 struct rank_job {
     struct ranks *ranks;    /* NULL: no step up to now */
+    bool has_steps;         /* some are no iterations */
     struct int_map rank_of; /* process → index in the analysis */
     struct int_map step_of; /* process and trace → index of a step */
     /* A step of a process, found by the trace of its work. */

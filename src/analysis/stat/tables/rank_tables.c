@@ -228,12 +228,16 @@ static void add_clocks(const struct stat *stat, struct stat_report *report, cons
     X(FIND_ADVICE, "advice", "action", STAT_TEXT)
 STAT_COLUMNS_OF(finding_columns, FINDING_COLUMNS);
 
-static void add_findings(struct stat_report *report, const struct ranks_report *found)
+static void add_findings(const struct rank_job *job, struct stat_report *report,
+                         const struct ranks_report *found)
 {
     struct stat_table *table = STAT_ADD_TABLE(report, "rank_findings", "Findings across ranks",
                                               "The saving is an upper bound.", finding_columns);
     for (size_t i = 0; i < found->finding_count; i++) {
         const struct ranks_finding *from = &found->findings[i];
+        /* Communication of engines is often in CUDA graphs, without spans, and they load no data. */
+        if (!job->has_steps && (from->kind == RANKS_NOT_COMPARED || from->kind == RANKS_DATA_LOADER))
+            continue;
         struct stat_value *row = stat_table_add(table);
         row[FIND_KIND] = stat_text(ranks_finding_word(from->kind));
         if (found->job_count > 1)
@@ -255,7 +259,7 @@ static void add_findings(struct stat_report *report, const struct ranks_report *
 static void finish(void *state, const struct stat *stat, struct stat_report *report)
 {
     struct rank_job *job = state;
-    if (job->ranks && report) {
+    if (job->ranks && report && (job->has_steps || job->process_count > 1)) {
         struct ranks_report found;
         ranks_finish(job->ranks, &found);
         add_steps(job, stat, report, &found);
@@ -263,7 +267,7 @@ static void finish(void *state, const struct stat *stat, struct stat_report *rep
         add_ranks(job, stat, report, &found);
         if (stat->scope == STAT_SCOPE_JOB) {
             add_clocks(stat, report, &found);
-            add_findings(report, &found);
+            add_findings(job, report, &found);
         }
         ranks_report_deinit(&found);
     }
