@@ -24,9 +24,9 @@ SOURCE = {"type": "grafana-clickhouse-datasource", "uid": "cuspan"}
 TABLE, SERIES, TRACE = 1, 0, 3  # of the plugin
 WIDTH = 24
 ROWS = 200  # of a table
-# Traces with a session of cuspan, which are no requests.
+# Traces with a session of cuspan or an iteration of an engine, which are no requests.
 SESSIONS = """(
-    SELECT trace_id, session_spans FROM cuspan.stored_spans WHERE time > $__fromTime - INTERVAL 1 DAY AND time <= $__toTime
+    SELECT trace_id, session_spans, engine_iteration FROM cuspan.stored_spans WHERE time > $__fromTime - INTERVAL 1 DAY AND time <= $__toTime
 )"""
 DIALECT = replace(_sql.CLICKHOUSE, words=_sql.CLICKHOUSE.words | {"resources": "cuspan.resources", "earlier_spans": SESSIONS})
 
@@ -151,7 +151,7 @@ def request_times(names):
 FROM
 (
     SELECT fromUnixTimestamp64Nano(min(start_ns)) AS time, max(end_ns) - min(start_ns) AS wall_ns
-    {spans(names, f"trace_id NOT IN (SELECT trace_id FROM {SESSIONS} WHERE session_spans IS NOT NULL)")}
+    {spans(names, f"trace_id NOT IN (SELECT trace_id FROM {SESSIONS} WHERE session_spans IS NOT NULL OR engine_iteration IS NOT NULL)")}
     GROUP BY trace_id
 )
 GROUP BY time

@@ -55,7 +55,7 @@ class Engine(Program):
             "engine.iteration.requests": len(parts), **{f"engine.iteration.{phase}_tokens": tokens[phase] for phase in PHASES},
             "engine.iteration.parts": [f"{name} {phase} {count}" for name, phase, count in parts] if self.has_parts and parts else None})
         self.set(rank, self.trace_of(self.number), self.now, **{
-            "cuda.session.number": self.number, "cuda.session.end_reason": "step", "cuda.total.calls": len(inside) - len(work),
+            **({} if is_summary else {"cuda.session.number": self.number, "cuda.session.spans": 1, "cuda.session.end_reason": "step"}), "cuda.total.calls": len(inside) - len(work),
             "cuda.total.gpu_time": busy, "cuda.total.kernels": len(work), "cuda.device.id": 0 if work else None, **(rank_attrs or {})})
         left_out = [rank] * (not has_rank) + [root] * bool(self.first) + inside * is_summary
         self.spans = [item for item in self.spans if not any(item[1] is span for span in left_out)]

@@ -347,6 +347,11 @@ class Engines(Folder):
         self.assertEqual(sum(row.get("gpu_ns", 0) for row in self.fleet.iterations(top=0).dicts()),
                          sum(row.get("gpu_ns", 0) for row in self.fleet.iterations(by="process", top=0).dicts()))
 
+    def test_iterations_are_no_requests(self):
+        """Not even summaries, whose traces have no session."""
+        names = {row["name"] for row in self.fleet.slow_requests(top=0).dicts()}
+        self.assertEqual({name.split()[-1] for name in names}, {"request"})
+
     def test_a_bill_by_a_header(self):
         bill = {}
         for line in self.file.read_text().splitlines():

@@ -4,7 +4,7 @@
 requests AS (
     SELECT grp, trace_id, min(start_ns) AS first_ns, max(end_ns) - min(start_ns) AS wall_ns
     FROM spans GROUP BY grp, trace_id
-    HAVING trace_id NOT IN (SELECT trace_id FROM @earlier_spans WHERE session_spans IS NOT NULL)
+    HAVING trace_id NOT IN (SELECT trace_id FROM @earlier_spans WHERE session_spans IS NOT NULL OR engine_iteration IS NOT NULL)
 ),
 placed AS (
     SELECT grp, trace_id, first_ns, wall_ns, count(*) OVER (PARTITION BY grp) AS group_rows,

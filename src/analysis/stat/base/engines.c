@@ -47,9 +47,7 @@ static void take_root(struct engine_iteration *iteration, const struct stat *sta
 static void take_rank(struct engine_iteration *iteration, const struct stat *stat,
                       const struct trace_span *span)
 {
-    bool is_unknown =
-        stat_has(stat, span, KEY_ITERATION_SUMMARY) && !stat_has(stat, span, KEY_TOTAL_GPU_TIME);
-    iteration->has_totals = !is_unknown && !stat_has(stat, span, KEY_TOTAL_INCOMPLETE);
+    iteration->has_totals = !stat_has(stat, span, KEY_TOTAL_INCOMPLETE);
     iteration->is_partial = stat_has(stat, span, KEY_STEP_LEFT_OUT);
     iteration->gpu_ns = stat_attr_int(stat, span, KEY_TOTAL_GPU_TIME, 0);
     iteration->calls = stat_attr_int(stat, span, KEY_TOTAL_CALLS, 0);

@@ -63,8 +63,8 @@ static void take_rank(struct late_ranks *all, struct survey *survey, const struc
 static void take(void *state, struct survey *survey, const struct trace_span *span)
 {
     const struct stat *stat = survey->stat;
-    bool is_rank = span->class == CLASS_SESSION && stat_has(stat, span, KEY_ITERATION_NUMBER);
-    if (is_rank && !stat_has(stat, span, KEY_ITERATION_SUMMARY))
+    /* The spans of summaries are no sessions. */
+    if (span->class == CLASS_SESSION && stat_has(stat, span, KEY_ITERATION_NUMBER))
         take_rank(state, survey, span);
 }
 

@@ -167,8 +167,8 @@ static void take_work(struct rank_job *job, const struct stat *stat, const struc
 void rank_job_take(struct rank_job *job, const struct stat *stat, const struct trace_span *span)
 {
     bool is_step = stat_has(stat, span, KEY_STEP_NUMBER);
-    bool is_iteration = span->class == CLASS_SESSION && stat_has(stat, span, KEY_ITERATION_NUMBER) &&
-                        !stat_has(stat, span, KEY_ITERATION_SUMMARY);
+    /* The spans of summaries are no sessions. */
+    bool is_iteration = span->class == CLASS_SESSION && stat_has(stat, span, KEY_ITERATION_NUMBER);
     job->has_steps |= is_step;
     if (is_step || is_iteration) {
         take_step(job, stat, span, is_step ? KEY_STEP_NUMBER : KEY_ITERATION_NUMBER);
