@@ -579,13 +579,11 @@ static struct measured measured_of(struct correlate *c, const struct open_iterat
                                    const struct account *account)
 {
     struct measured measured = {.end_ns = open->end_ns > open->begin_ns ? open->end_ns : open->begin_ns + 1};
-    if (account) {
-        measured.is_complete = !account->totals.is_incomplete;
-        measured.gpu_ns = totals_gpu_ns(accounts_pool(c->counting.accounts), &account->totals);
-    } else {
-        measured.is_complete =
-            !(c->options.slept_between && c->options.slept_between(open->begin_ns, measured.end_ns));
-    }
+    if (!account)
+        return measured;
+    measured.gpu_ns = totals_gpu_ns(accounts_pool(c->counting.accounts), &account->totals);
+    /* Without calls and work, capture was asleep, or paused for another tool. */
+    measured.is_complete = (account->totals.calls || measured.gpu_ns) && !account->totals.is_incomplete;
     return measured;
 }
 

@@ -150,6 +150,13 @@ class Engines(Case):
         spans = [span for span in agent_case.spans_in(replayed.read_text()) if span.name != "control_host"]
         self.expect_summaries(spans, self.links())
 
+    def test_iterations_while_tracing_is_stopped_are_not_measured(self):
+        words = ["request=r1," + traceparent(1)]
+        for number in range(1, 7):
+            words += {3: ["stop"], 5: ["start"]}.get(number, []) + [f"iteration={number}", "play", "iteration-end"]
+        request, = self.named(self.play(*words, "request-end=r1"), "test request")
+        self.assertEqual([request.attributes[f"engine.request.{name}"] for name in ("iterations", "iterations_measured")], [6, 4])
+
     def test_tables_have_them(self):
         result = self.play(*self.SERVED)
         done = subprocess.run([agent_case.BUILD / "cuspan", "stat", "--json", "--table", "iterations,engine_requests", self.target],
