@@ -20,7 +20,7 @@ BATCH, TOKENS = 300, 2000
 LINKS_OF_ITERATION, LINKS_OF_REQUEST = 128, 64
 LONE = 40  # requests that arrive at once, one in each iteration, and end with it
 UNSAMPLED = 5
-RATIO = 4  # one iteration in so many is recorded
+RATIO = 4  # of so many iterations, one is recorded
 LINKS_MIN = 1000  # or the test says little
 PACE_S = 0.001  # an iteration takes longer
 
