@@ -142,6 +142,9 @@ class Recorded(Links, unittest.TestCase):
     def test_it_is_an_engine(self):
         self.assertEqual((len(self.requests), len(self.iterations)), (12, 15))
 
+    def test_jaeger_shows_iterations_without_warnings(self):
+        self.assertEqual([warning for trace, _ in self.iterations for warning in JAEGER.warnings(trace)], [])
+
     def test_requests_arrive_in_moved_times(self):
         for span in self.requests.values():
             self.assertLess(span.attributes["engine.request.queue_time"], 20e6)
