@@ -1,45 +1,87 @@
-"""SGLang. Untested: written from the sources of 0.5.23, it never ran in the engine. So it is off unless CUSPAN_ENGINES
-contains sglang.
+"""SGLang: front end (TokenizerManager) and a scheduler for each rank, which also computes. All ranks decide alike. Their
+common seed comes from the name of the socket that they share, or with several nodes from SGLang's random seed. The
+number of an iteration is SGLang's own.
 
-Each rank has a scheduler, and all decide alike. Their common seed comes from the name of the socket that they share,
-and the number of an iteration is SGLang's own. Requests have no context: SGLang passes none to the schedulers unless it
-traces itself. Not followed: speculation (a decode counts as one token), pipeline parallelism (each stage has ranks of
-its own), and requests that are aborted in the queue."""
+A request's context travels to the schedulers with the times that SGLang keeps of each request. Not followed: speculation
+(a decode counts as one token), and requests that are aborted in the queue.
+
+Tested with SGLang 0.5.23 on a CPU."""
 
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
 from cuspan import _agent
-from cuspan._engines import RAISED, hook
-from cuspan._iterations import ABORTED, DUMMY, FINISHED, FORWARD, NO_ITERATION, Part, Rank, Schedule, Stamp
+from cuspan._engine_front import current
+from cuspan._engines import RAISED, hook, hook_init
+from cuspan._iterations import (
+    ABORTED,
+    DUMMY,
+    FINISHED,
+    FORWARD,
+    NO_ITERATION,
+    RECORDED_PER_SECOND,
+    Member,
+    Part,
+    Rank,
+    Schedule,
+    Stamp,
+)
+
+
+# --- Front end ---
+
+
+def follow_front(_: _agent.Agent, module: ModuleType) -> None:
+    label = "SGLang APIServerReqTimeStats"
+    times = getattr(module, "ReqTimeStatsBase", None)
+    if hook(times, "__getstate__", "SGLang ReqTimeStatsBase", lambda self: self, _sent):
+        times.cuspan = None  # type: ignore[union-attr]
+        hook_init(getattr(module, "APIServerReqTimeStats", None), label, _arrived)
+
+
+def _arrived(times: Any) -> None:
+    times.cuspan = current(), time.time_ns()
+
+
+def _sent(times: Any, state: Any) -> None:
+    if state is not RAISED and times is not None and times.cuspan is not None:
+        state["cuspan"] = times.cuspan
+
+
+# --- Schedulers ---
 
 
 def follow(agent: _agent.Agent, module: ModuleType) -> None:
-    def given(self: Any, _: Any, port_args: Any, *_args: Any, **_keywords: Any) -> tuple[Any, Any]:
-        return self, port_args
+    def given(self: Any, server_args: Any, port_args: Any, *_args: Any, **_keywords: Any) -> tuple[Any, Any, Any]:
+        return self, server_args, port_args
 
-    def made(token: tuple[Any, Any], result: object) -> None:
-        if result is not RAISED:
-            scheduler, port_args = token
+    def made(token: tuple[Any, Any, Any] | None, result: object) -> None:
+        if result is not RAISED and token is not None:
+            scheduler, server_args, port_args = token
             parallel = module.get_parallel() if hasattr(module, "get_parallel") else scheduler
-            _Engine(agent, scheduler, _seed_of(port_args.scheduler_input_ipc_name), parallel)
+            _Engine(agent, scheduler, _seed_of(scheduler, server_args, port_args), parallel)
 
     hook(getattr(module, "Scheduler", None), "__init__", "SGLang Scheduler", given, made)
 
 
-def _seed_of(name: str) -> int:
-    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little") | 1
+def _seed_of(scheduler: Any, server_args: Any, port_args: Any) -> int:
+    name = port_args.scheduler_input_ipc_name if getattr(server_args, "nnodes", 1) == 1 else ""
+    text = f"{name} {scheduler.random_seed} {getattr(scheduler, 'dp_rank', None)}"
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little") | 1
 
 
 class _Engine:
     def __init__(self, agent: _agent.Agent, scheduler: Any, seed: int, parallel: Any) -> None:
         self._scheduler = scheduler
-        self._rank = Rank(agent, "sglang", parallel.tp_rank, parallel.tp_size)
-        self._schedule = Schedule(seed, recorded_per_second=0)  # no request has a context
+        size, stages = parallel.tp_size, getattr(parallel, "pp_size", 1)
+        rank, ranks = getattr(parallel, "pp_rank", 0) * size + parallel.tp_rank, stages * size
+        self._rank = Rank(agent, "sglang", rank, ranks)
+        self._schedule = Schedule(seed, RECORDED_PER_SECOND if ranks == 1 else 0)  # ranks would decide differently
         label = "SGLang Scheduler"
         hook(scheduler, "run_batch", label, self._begin, self._end)
         hook(scheduler, "process_batch_result", label, self._attach, self._processed)
@@ -60,18 +102,27 @@ class _Engine:
         for request, tokens, computed in zip(batch.reqs, batch.extend_lens, batch.prefix_lens):
             member = members.get(request.rid)
             if member is None:
-                member = self._schedule.admit(request.rid, request.rid, len(request.origin_input_ids), computed)
+                member = self._admit(request, computed)
             known = len(request.origin_input_ids) + len(request.output_ids)
             resumed = member.prefill < known and computed + 1 < known
             if resumed:
                 member.prefill = known  # what it has generated is computed again
             yield member, tokens, computed, 0, resumed
 
+    def _admit(self, request: Any, cached_tokens: int) -> Member:
+        times = getattr(request, "time_stats", None)
+        headers, arrived_ns = getattr(times, "cuspan", None) or (None, 0)
+        if arrived_ns:
+            times.cuspan = None  # type: ignore[union-attr]  # it would come back with each output
+        prompt = len(request.origin_input_ids)
+        return self._schedule.admit(request.rid, request.rid, prompt, cached_tokens, headers, arrived_ns)
+
     def _decodes(self, batch: Any) -> Iterator[Part]:
         for request in batch.reqs:
             member = self._schedule.members.get(request.rid)
             if member is not None:
-                yield member, 1, len(request.origin_input_ids) + max(len(request.output_ids) - 1, 0), 0, False
+                computed = len(request.origin_input_ids) + len(request.output_ids) - 1
+                yield member, 1, max(computed, member.prefill), 0, False  # with overlap, the last token is not known yet
 
     def _end(self, stamp: Stamp | None, result: Any) -> None:
         if stamp is None:

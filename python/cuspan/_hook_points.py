@@ -32,6 +32,7 @@ _REQUESTS = "requests"
 _ITERATIONS = "iterations"
 _BATCHING = "transformers.generation.continuous_batching."
 _VLLM_OUTPUT = "vllm.v1.core.sched.output"
+_SGLANG_TIMES = "sglang.srt.observability.req_time_stats"
 _SGLANG_BATCH = "sglang.srt.managers.schedule_batch"
 
 ENGINES = (
@@ -107,8 +108,10 @@ ENGINES = (
         "sglang",
         ("sglang", "sglang-cpu"),
         "sglang",
-        (),
+        ("0.5.23",),
         (
+            Point(_SGLANG_TIMES, "ReqTimeStatsBase", "__getstate__()", _CONTEXTS, "follow_front"),
+            Point(_SGLANG_TIMES, "APIServerReqTimeStats", "__init__()", _CONTEXTS),
             Point(
                 "sglang.srt.managers.scheduler",
                 "Scheduler",

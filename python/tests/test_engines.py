@@ -686,6 +686,7 @@ class Sglang(Case):
         class Scheduler:
             forward_ct = 0
             tp_rank, tp_size = 0, 2
+            random_seed = 7
             fails = False
 
             def __init__(self, server_args, port_args):
@@ -774,6 +775,36 @@ class Sglang(Case):
                     self.assertEqual(len(logged.output), 1, logged.output)
                 self.doCleanups()
                 self.setUp()
+
+    def test_a_context_travels_with_the_times_of_a_request(self):
+        class Times:
+            def __getstate__(self):
+                return {}
+
+        class ServerTimes(Times):
+            pass
+
+        module = types.SimpleNamespace(ReqTimeStatsBase=Times, APIServerReqTimeStats=ServerTimes)
+        _engine_sglang.follow_front(self.agent, module)
+        given = f"00-{1:032x}-{1:016x}-01"
+        with mock.patch("cuspan._engine_sglang.current", return_value=(given, "")):
+            sent = ServerTimes().__getstate__()
+        self.assertEqual(Times().__getstate__(), {})
+        request = self.request("a", 5)
+        request.time_stats = types.SimpleNamespace(**sent)
+        self.made().run_batch(self.batch("extend", request, lens=[5], prefixes=[0]))
+        found = self.agent.requests[101]
+        self.assertEqual((found["context"].traceparent(), found["arrived"]), (given, sent["cuspan"][1]))
+        self.assertIsNone(request.time_stats.cuspan)  # it does not come back with the outputs
+
+    def test_a_token_that_is_not_known_yet(self):
+        """With overlap, the decode after a retraction begins before the token of its prefill is known."""
+        scheduler, request = self.made(), self.request("a", 5)
+        scheduler.run_batch(self.batch("extend", request, lens=[5], prefixes=[0]))
+        request.output_ids += [-1] * 3
+        scheduler.run_batch(self.batch("extend", request, lens=[8], prefixes=[0]))
+        scheduler.run_batch(self.batch("decode", request))
+        self.assertEqual([made["parts"][0][1] for made in self.agent.iterations], [PREFILL, PREFILL, DECODE])
 
     def test_a_batch_that_fails(self):
         scheduler = self.made()

@@ -1,6 +1,7 @@
 """Installs an agent in each process of an engine that records what the adapters report, in ENGINE_EVENTS/PID.jsonl. Or,
 with ENGINE_AGENT, starts the real one, and each call of a worker's model plays a recording of CUDA calls.
-ENGINE_BROKEN=POINT:missing or POINT:raising breaks one of their hooks. ENGINE_STUBS: see cpu_stubs.py."""
+ENGINE_BROKEN=POINT:missing or POINT:raising breaks one of their hooks. ENGINE_STUBS: see
+cpu_stubs.py and sglang_stubs.py."""
 
 import json
 import os
@@ -98,4 +99,9 @@ if os.environ.get("ENGINE_AGENT"):
     _imports.when_imported("vllm.v1.worker.cpu_model_runner", play)
 if os.environ.get("ENGINE_EVENTS"):
     _engines._install(Writer())
-cpu_stubs.install(os.environ.get("ENGINE_STUBS", ""))
+if os.environ.get("ENGINE_STUBS") == "sglang":
+    import sglang_stubs
+
+    sglang_stubs.install()
+else:
+    cpu_stubs.install(os.environ.get("ENGINE_STUBS", ""))
