@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 from types import ModuleType
 from typing import Any, Callable
 
