@@ -79,6 +79,7 @@ static void in_child(void)
     lasting_states_forked();
     for (uint32_t i = 0; contexts && i < contexts->attached_count; i++)
         in_flight += contexts->attached[i].may_be_sampled;
+    steps_forget_requests();
     active_contexts_set(in_flight);
     if (contexts) {
         draw_first_id(contexts);

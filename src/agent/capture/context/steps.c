@@ -206,6 +206,11 @@ void steps_note_request(struct engine_event *event)
         active_contexts_detached();
 }
 
+void steps_forget_requests(void)
+{
+    atomic_store(&requests_held, 0);
+}
+
 enum step_source steps_source(void)
 {
     return (enum step_source)atomic_load_explicit(&source_now, memory_order_relaxed);

@@ -4,6 +4,7 @@
 
 #include "base/accounting/counters.h"
 #include "base/clock.h"
+#include "agent/capture/context/context.h"
 #include "agent/capture/nccl/nccl_calls.h"
 #include "agent/capture/sleep/active_contexts.h"
 #include "agent/capture/sleep/mode.h"
@@ -11,6 +12,8 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define THREADS    4
 #define PER_THREAD 20000
@@ -381,6 +384,24 @@ static void test_capture_is_on_while_a_sampled_request_is_in_progress(void)
     assert_int_equal(active_contexts_count(), 0);
 }
 
+/* If it ends its parent's request, too, that does not count. */
+static void test_a_forked_child_has_none_of_its_parents_requests(void)
+{
+    const struct trace_context context = {.trace_id = {1}, .span_id = {2}};
+    (void)context_attach(&context, false); /* follows forks */
+    request(5, ENGINE_REQUEST);
+    pid_t child = fork();
+    if (child == 0) {
+        uint32_t before = active_contexts_count();
+        request(5, ENGINE_REQUEST_END);
+        _exit(before || active_contexts_count());
+    }
+    int status = 1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(active_contexts_count(), 1);
+}
+
 /* The memory of events that wait is bounded. */
 static void test_too_many_parts_are_lost_and_counted(void)
 {
@@ -439,6 +460,7 @@ int main(void)
                                  APART(test_after_an_iteration_without_a_step_there_is_none),
                                  APART(test_capture_is_on_before_a_sampled_iteration),
                                  APART(test_capture_is_on_while_a_sampled_request_is_in_progress),
+                                 APART(test_a_forked_child_has_none_of_its_parents_requests),
                                  APART(test_too_many_parts_are_lost_and_counted),
                                  APART(test_missed_events_are_freed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
