@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What following vLLM costs it, on this machine's GPU: the throughput with each mode of tests/gpu/programs/engines/vllm_cost.py, as a
+"""The cost of following vLLM, on this machine's GPU: the throughput with each mode of tests/gpu/programs/engines/vllm_cost.py, as a
 ratio of that without, in neighboring blocks of one process, and in pairs of processes with and without cuspan.
 
     tests/bench/engines.py OUTDIR [--size 1b] [--rounds 18] [--pairs 4] [--cuspan build/cuspan] [--set KEY=VALUE]...

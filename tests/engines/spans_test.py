@@ -127,7 +127,7 @@ class Transformers(Engine, unittest.TestCase):
 
 
 class Summaries(Engine):
-    """Nothing is recorded, but for what begins a sampled request."""
+    """Nothing is recorded, except what begins a sampled request."""
 
     RATIO = 0
 

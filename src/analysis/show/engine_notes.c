@@ -143,7 +143,7 @@ static void write_links(struct notes *notes, const struct trace_span *span, cons
 static void write_iteration(struct notes *notes, const struct trace_span *span)
 {
     begin_line(notes, trace_string(notes->trace, span->name));
-    if (trace_span_attr(notes->trace, span, "engine.iteration.summary"))
+    if (trace_span_attr(notes->trace, span, SEMCONV_ENGINE_ITERATION_SUMMARY))
         add(notes, "sent afterwards as a summary, without the spans of its work");
     add_count(notes, span, SEMCONV_ENGINE_ITERATION_REQUESTS, "requests");
     add_count(notes, span, SEMCONV_ENGINE_ITERATION_PREFILL_TOKENS, "prefill tokens");

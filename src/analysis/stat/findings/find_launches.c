@@ -15,7 +15,7 @@ struct window {
 };
 
 struct phases {
-    bool has_engine;        /* a serving engine has begun: what came before was its start */
+    bool has_engine;        /* a serving engine has started: earlier work was its warm-up */
     struct tallies tallies; /* by device. ns: length of the phases; bytes: pieces of work; extra: several
                                threads launch */
     struct tallies hosts;   /* one each. ns: time in calls that submit work; extra: time in other calls */

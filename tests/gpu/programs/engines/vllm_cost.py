@@ -1,4 +1,4 @@
-"""What following an engine costs it: one vLLM, and in it blocks of the same 256 requests in flight, in turn followed in different
+"""The cost of following an engine: one vLLM, and in it blocks of the same 256 requests in flight, in turn followed in different
 ways, so that each block has its neighbors to compare with.
 
     vllm_cost.py SIZE ROUNDS OUT.json MODE... [ENGINE-ARGUMENT=JSON...]
