@@ -137,11 +137,17 @@ static void note_slow(struct slow_links *slow, const struct iteration_link *link
     slow->links[at] = *link;
 }
 
-static uint32_t copy_slow(const struct slow_links *slow, int64_t *numbers)
+/* Copies the slowest iterations and summaries, the longest first. */
+static uint32_t copy_slow(const struct request_trace *trace, int64_t *numbers)
 {
-    for (uint32_t i = 0; i < kept_of(slow); i++)
-        numbers[i] = slow->links[i].number;
-    return kept_of(slow);
+    const struct iteration_link *slow = trace->slowest.links, *slow_end = slow + kept_of(&trace->slowest);
+    const struct iteration_link *sent = trace->summaries.links, *sent_end = sent + kept_of(&trace->summaries);
+    uint32_t count = 0;
+    while (slow < slow_end || sent < sent_end) {
+        bool is_sent = slow == slow_end || (sent < sent_end && sent->duration_ns > slow->duration_ns);
+        numbers[count++] = is_sent ? sent++->number : slow++->number;
+    }
+    return count;
 }
 
 /* Keeps every n-th of the iterations. When the array is full, n doubles and every second one goes. */
@@ -187,22 +193,28 @@ static int by_number(const void *left, const void *right)
     return (*a > *b) - (*a < *b);
 }
 
+static bool has_number(const int64_t *numbers, uint32_t count, int64_t number)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (numbers[i] == number)
+            return true;
+    return false;
+}
+
 uint32_t request_trace_links(const struct request_trace *trace, int64_t numbers[REQUEST_LINKS_MAX])
 {
-    uint32_t count = 0, kept = 0;
-    memcpy(numbers, trace->prefill, trace->prefill_count * sizeof *numbers);
+    uint32_t kept = copy_slow(trace, numbers), count = kept;
+    memcpy(numbers + count, trace->prefill, trace->prefill_count * sizeof *numbers);
     count += trace->prefill_count;
-    count += copy_slow(&trace->slowest, numbers + count);
-    count += copy_slow(&trace->summaries, numbers + count);
     memcpy(numbers + count, trace->spread, trace->spread_count * sizeof *numbers);
     count += trace->spread_count;
     if (trace->has_decoded)
         numbers[count++] = trace->first_decode;
     if (trace->recorded)
         numbers[count++] = trace->last;
-    qsort(numbers, count, sizeof *numbers, by_number);
-    for (uint32_t i = 0; i < count; i++)
-        if (!i || numbers[i] != numbers[kept - 1])
+    qsort(numbers + kept, count - kept, sizeof *numbers, by_number);
+    for (uint32_t i = kept; i < count; i++)
+        if (!has_number(numbers, kept, numbers[i]))
             numbers[kept++] = numbers[i];
     return kept;
 }

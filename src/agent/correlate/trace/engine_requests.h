@@ -81,5 +81,6 @@ struct request *engine_requests_any(struct engine_requests *requests);
 void request_trace_note(struct request_trace *trace, const struct iteration_link *link, uint16_t phase);
 /* Notes an earlier iteration whose summary is sent. */
 void request_trace_note_summary(struct request_trace *trace, const struct iteration_link *link);
-/* Copies the numbers of the chosen iterations, in order, each once. Returns how many these are. */
+/* Copies the numbers of the chosen iterations, each once: the slowest ones, the longest first, and then the
+ * others in order. Returns how many these are. */
 uint32_t request_trace_links(const struct request_trace *trace, int64_t numbers[REQUEST_LINKS_MAX]);
