@@ -56,18 +56,22 @@ def main():
     def speed(one):
         return one["tokens"] / one["seconds"]
 
+    def pace(one):
+        return 1 / one["decode_seconds"]
+
     if options.rounds:
         made = run(options, "modes", MODES, options.rounds, True)
         print(f"{options.size}: {sum(one['iterations'] for one in made['blocks'])} iterations", flush=True)
-        turns = [{one["mode"]: speed(one) for one in made["blocks"] if one["round"] == turn} for turn in range(options.rounds)]
-        for mode in MODES[1:]:
-            say(f"{options.size}, one process, {mode} against asleep", [turn[mode] / turn["asleep"] for turn in turns])
+        for what, value in (("blocks", speed), ("iterations that decode", pace)):
+            turns = [{one["mode"]: value(one) for one in made["blocks"] if one["round"] == turn} for turn in range(options.rounds)]
+            for mode in MODES[1:]:
+                say(f"{options.size}, one process, {what}, {mode} against asleep", [turn[mode] / turn["asleep"] for turn in turns])
     medians = {"none": [], "some": []}
     for pair in range(options.pairs):
         for mode in ("none", "some") if pair % 2 else ("some", "none"):
             made = run(options, f"{mode}{pair}", [mode], 12, mode == "some")
-            medians[mode].append(statistics.median(map(speed, made["blocks"])))
-            print(f"{options.size}, {mode}: ready in {made['ready']:.1f} s, {medians[mode][-1]:,.0f} tokens/s", flush=True)
+            medians[mode].append(statistics.median(map(pace, made["blocks"])))
+            print(f"{options.size}, {mode}: ready in {made['ready']:.1f} s, {medians[mode][-1]:,.1f} iterations a second that decode", flush=True)
     if options.pairs:
         say(f"{options.size}, pairs of processes, some against none", [some / none for none, some in zip(medians["none"], medians["some"])])
 

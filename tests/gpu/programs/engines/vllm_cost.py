@@ -5,7 +5,8 @@ ways, so that each block has its neighbors to compare with.
 
 A MODE is `asleep` (no request is sampled and no iteration recorded), `some` (the requests are sampled, and iterations recorded as
 engine.ratio says), `all` (each iteration is recorded), or `none` (for a process without an agent). SIZE: a shape of serve_shapes.py.
-OUT.json gets, for each block, its mode, iterations, tokens and seconds."""
+OUT.json gets, for each block, its mode, iterations, tokens and seconds, and the mean seconds of an iteration in which all requests
+decode: the rest of a block, in which they arrive, differs more from block to block."""
 
 import asyncio
 import json
@@ -36,7 +37,9 @@ class Scheduler(vllm_serve.Scheduler):
         return output
 
     def line_of(self, output):
-        return self.mode  # short, because it is written in each iteration
+        """Short, because it is written in each iteration: the time, and whether all requests decode."""
+        is_full = len(output.num_scheduled_tokens) == REQUESTS and output.total_num_scheduled_tokens == REQUESTS
+        return f"{time.monotonic():.6f} {int(is_full)}"
 
 
 def choose_in_stamps(scheduler):
@@ -68,6 +71,13 @@ async def block(engine, mode, at):
     return {"mode": mode, "tokens": sum(tokens), "seconds": time.monotonic() - begun}
 
 
+def read_block(lines):
+    """Returns the number of iterations, and the mean time of those in which all requests decode."""
+    made = [(float(at), full == "1") for at, full in (line.split() for line in lines)]
+    times = [after[0] - before[0] for before, after in zip(made, made[1:]) if before[1] and after[1]]
+    return {"iterations": len(made), "decode_seconds": sum(times) / len(times)}
+
+
 async def measure(size, rounds, modes, given):
     begun, blocks = time.monotonic(), []
     engine, batches = vllm_serve.make_engine(size, {"scheduler_cls": "vllm_cost.Scheduler", "enable_prefix_caching": False, **given})
@@ -76,10 +86,10 @@ async def measure(size, rounds, modes, given):
         await block(engine, mode, len(blocks))
     for turn in range(rounds):
         for mode in modes[turn % len(modes):] + modes[:turn % len(modes)]:
-            before = sum(1 for _ in batches.open())
+            before = len(batches.read_text().splitlines())
             blocks.append({"round": turn, **await block(engine, mode, len(modes) + len(blocks))})
             await asyncio.sleep(0.1)
-            blocks[-1]["iterations"] = sum(1 for _ in batches.open()) - before
+            blocks[-1].update(read_block(batches.read_text().splitlines()[before:]))
     engine.shutdown()
     return ready, blocks
 
