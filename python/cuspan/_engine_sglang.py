@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from cuspan import _agent
-from cuspan._engine_front import current
+from cuspan._engine_front import attributes, current
 from cuspan._engines import RAISED, hook, hook_init
 from cuspan._iterations import (
     ABORTED,
@@ -45,7 +45,7 @@ def follow_front(_: _agent.Agent, module: ModuleType) -> None:
 
 
 def _arrived(times: Any) -> None:
-    times.cuspan = current(), time.time_ns()
+    times.cuspan = current(), time.time_ns(), attributes()
 
 
 def _sent(times: Any, state: Any) -> None:
@@ -63,7 +63,9 @@ def follow(agent: _agent.Agent, module: ModuleType) -> None:
     def made(token: tuple[Any, Any, Any] | None, result: object) -> None:
         if result is not RAISED and token is not None:
             scheduler, server_args, port_args = token
-            parallel = module.get_parallel() if hasattr(module, "get_parallel") else scheduler
+            parallel = getattr(scheduler, "ps", scheduler)  # ps: 0.5.13 to 0.5.15
+            if hasattr(module, "get_parallel"):  # later ones
+                parallel = module.get_parallel()
             _Engine(agent, scheduler, _seed_of(scheduler, server_args, port_args), parallel)
 
     hook(getattr(module, "Scheduler", None), "__init__", "SGLang Scheduler", given, made)
@@ -88,7 +90,7 @@ class _Engine:
 
     def _begin(self, batch: Any, *_args: Any, **_keywords: Any) -> Stamp | None:
         mode = batch.forward_mode
-        if mode.is_prebuilt():  # computes nothing
+        if hasattr(mode, "is_prebuilt") and mode.is_prebuilt():  # computes nothing; since 0.5.6
             return None
         kind = DUMMY if mode.is_idle() else FORWARD
         parts = self._decodes(batch) if mode.is_decode_or_idle() else self._extends(batch)
@@ -111,11 +113,12 @@ class _Engine:
 
     def _admit(self, request: Any, cached_tokens: int) -> Member:
         times = getattr(request, "time_stats", None)
-        headers, arrived_ns = getattr(times, "cuspan", None) or (None, 0)
+        headers, arrived_ns, noted = getattr(times, "cuspan", None) or (None, 0, ())
         if arrived_ns:
             times.cuspan = None  # type: ignore[union-attr]  # it would come back with each output
         prompt = len(request.origin_input_ids)
-        return self._schedule.admit(request.rid, request.rid, prompt, cached_tokens, headers, arrived_ns)
+        name = request.rid
+        return self._schedule.admit(name, name, prompt, cached_tokens, headers, arrived_ns, attributes=noted)
 
     def _decodes(self, batch: Any) -> Iterator[Part]:
         for request in batch.reqs:

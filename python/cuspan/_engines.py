@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import os
 from types import ModuleType
 from typing import Any, Callable
 
@@ -22,12 +21,10 @@ def _install(agent: _agent.Agent) -> None:
         return
     from cuspan._hook_points import ENGINES  # not at the top: only processes with an agent need it
 
-    wanted = os.environ.get("CUSPAN_ENGINES", "").split(",")
     for engine in ENGINES:
-        if engine.tested or engine.adapter in wanted:
-            for point in engine.points:
-                for module in point.module.split("|") if point.follow else ():
-                    when_imported(module, functools.partial(_follow, agent, engine.adapter, point.follow))
+        for point in engine.points:
+            for module in point.module.split("|") if point.follow else ():
+                when_imported(module, functools.partial(_follow, agent, engine.adapter, point.follow))
 
 
 def _follow(agent: _agent.Agent, adapter: str, function: str, module: ModuleType) -> None:

@@ -23,7 +23,7 @@ class Engine(NamedTuple):
     package: str
     distributions: tuple[str, ...]
     adapter: str = ""
-    tested: tuple[str, ...] = ()  # versions; without one, the adapter is off unless CUSPAN_ENGINES names it
+    tested: tuple[str, ...] = ()  # versions
     points: tuple[Point, ...] = ()
 
 
@@ -55,13 +55,8 @@ ENGINES = (
                 "follow_core",
             ),
             Point("vllm.v1.core.sched.scheduler", "Scheduler", "schedule()", "iterations and requests"),
-            Point(
-                "vllm.v1.core.sched.scheduler",
-                "Scheduler",
-                "update_from_output(scheduler_output)",
-                "summaries of slow iterations",
-            ),
             Point("vllm.v1.core.sched.scheduler", "Scheduler", "_free_request(request) requests", "ends of requests"),
+            Point("vllm.v1.core.sched.scheduler", "Scheduler", "update_from_output(scheduler_output)", "slow iterations"),
             Point(
                 _VLLM_OUTPUT,
                 "SchedulerOutput",
@@ -110,28 +105,30 @@ ENGINES = (
         "sglang",
         ("0.5.23",),
         (
-            Point(_SGLANG_TIMES, "ReqTimeStatsBase", "__getstate__()", _CONTEXTS, "follow_front"),
-            Point(_SGLANG_TIMES, "APIServerReqTimeStats", "__init__()", _CONTEXTS),
+            Point(_SGLANG_TIMES, "ReqTimeStatsBase", "__getstate__()", _CONTEXTS, "follow_front", since="0.5.10"),
+            Point(_SGLANG_TIMES, "APIServerReqTimeStats", "__init__()", _CONTEXTS, since="0.5.10"),
+            Point(_SGLANG_BATCH, "Req", "time_stats", _CONTEXTS),
             Point(
                 "sglang.srt.managers.scheduler",
                 "Scheduler",
-                "__init__(server_args,port_args) run_batch(batch) forward_ct",
+                "__init__(server_args,port_args) run_batch(batch) forward_ct random_seed",
                 "iterations and requests",
                 "follow",
             ),
             Point(
                 "sglang.srt.managers.scheduler", "Scheduler", "process_batch_result(batch,result)", "ends of requests"
             ),
-            Point("sglang.srt.managers.scheduler", "Scheduler|", "tp_rank|get_parallel tp_size|get_parallel", "ranks"),
+            Point("sglang.srt.managers.scheduler", "Scheduler|", "tp_rank|ps|get_parallel", "ranks"),
             Point("sglang.srt.server_args", "PortArgs", "scheduler_input_ipc_name", "iterations and requests"),
             Point(_SGLANG_BATCH, "ScheduleBatch", "forward_mode reqs extend_lens prefix_lens", _ITERATIONS),
             Point(_SGLANG_BATCH, "Req", "rid origin_input_ids output_ids finished finished_reason", _REQUESTS),
             Point(
                 "sglang.srt.model_executor.forward_batch_info",
                 "ForwardMode",
-                "is_prebuilt is_idle is_decode_or_idle",
+                "is_idle is_decode_or_idle",
                 _ITERATIONS,
             ),
+            Point("sglang.srt.model_executor.forward_batch_info", "ForwardMode", "is_prebuilt", _ITERATIONS, since="0.5.6"),
         ),
     ),
     Engine(

@@ -82,6 +82,8 @@ class Sources:
         for base in reversed(node.bases):
             if isinstance(base, ast.Name):
                 found.update(self._members(module, base.id, depth + 1) or {})
+        if any("dataclass" in ast.dump(decorator) for decorator in node.decorator_list):
+            found["__init__"] = None
         for part in ast.walk(node):
             if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store):
                 if isinstance(part.value, ast.Name) and part.value.id == "self":
@@ -192,21 +194,17 @@ def _findings(engine: Engine, folder: str) -> Iterator[tuple[str, str, str]]:
         return
     gone = look(engine, version, _read_below(folder))
     tested = ", ".join(engine.tested)
-    if gone and engine.tested and all(numbers_of(version) < numbers_of(one) for one in engine.tested):
+    if gone and all(numbers_of(version) < numbers_of(one) for one in engine.tested):
         names = [name for _, missing in gone for name in missing]
         yield "ok", f"{title} ({folder}) is too old for its hooks: it has no {_listed(names)}; tested: {tested}", ""
         return
-    advice = f"use a version that was tested ({tested}), or report this" if tested else "report this"
+    advice = f"use a version that was tested ({tested}), or report this"
     for lost in dict.fromkeys(point.lost for point, _ in gone):
         names = [name for point, missing in gone if point.lost == lost for name in missing]
         yield "warning", f"{title} ({folder}) has no {_listed(names)}; not traced: {lost}", advice
-    if not tested and engine.adapter not in os.environ.get("CUSPAN_ENGINES", "").split(","):
-        yield "warning", f"{title} ({folder}): its hooks are off, because they are untested", (
-            f"set CUSPAN_ENGINES={engine.adapter} to try them"
-        )
-    elif not gone:
+    if not gone:
         is_tested = any(f"{version}.".startswith((f"{one}.", f"{one}+")) for one in engine.tested)
-        others = "" if is_tested else f"; this version was not tested ({tested or 'nor was another'})"
+        others = "" if is_tested else f"; this version was not tested, unlike {tested}"
         yield "ok", f"{title} ({folder}): all hook points found{others}", ""
 
 

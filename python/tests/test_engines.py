@@ -118,18 +118,12 @@ class Hooks(Case):
             Engine()
         self.assertEqual(seen, [])
 
-    def test_adapters_that_never_ran_are_off(self):
-        for variable, expected in ("", False), ("sglang", True):
-            with (
-                mock.patch.dict("os.environ", CUSPAN_ENGINES=variable),
-                mock.patch("cuspan._engines.when_imported") as waits,
-                mock.patch("cuspan._hook_points.ENGINES", with_untested("sglang")),
-            ):
-                _engines._install(self.agent)
-            names = [call.args[0] for call in waits.call_args_list]
-            self.assertIn("vllm.v1.engine.core", names)
-            self.assertIn("vllm.worker.worker_base", names)  # in 0.11
-            self.assertEqual("sglang.srt.managers.scheduler" in names, expected)
+    def test_modules(self):
+        with mock.patch("cuspan._engines.when_imported") as waits:
+            _engines._install(self.agent)
+        names = [call.args[0] for call in waits.call_args_list]
+        for name in "vllm.v1.engine.core", "vllm.worker.worker_base", "sglang.srt.managers.scheduler", "grpc":
+            self.assertIn(name, names)
 
     def test_nothing_without_iterations(self):
         self.agent.has_iterations = False
@@ -146,10 +140,6 @@ class Hooks(Case):
         ):
             _engines._install(self.agent)
         follow.assert_called_once_with(self.agent, module)
-
-
-def with_untested(adapter):
-    return [engine._replace(tested=() if engine.adapter == adapter else engine.tested) for engine in ENGINES]
 
 
 class Headers(dict):
@@ -756,7 +746,8 @@ class Sglang(Case):
 
     def test_each_hook_missing_or_raising(self):
         wanted, original = (4, 2), _engines.hook
-        for point in (point.rpartition(".")[2] for point in points_of("SGLang") if " Scheduler." in point):
+        label = "SGLang Scheduler."
+        for point in (point[len(label) :] for point in points_of("SGLang") if point.startswith(label)):
             for how in "missing", "raising":
 
                 def broken(owner, name, label, before=None, after=None, point=point, how=how):
@@ -787,7 +778,10 @@ class Sglang(Case):
         module = types.SimpleNamespace(ReqTimeStatsBase=Times, APIServerReqTimeStats=ServerTimes)
         _engine_sglang.follow_front(self.agent, module)
         given = f"00-{1:032x}-{1:016x}-01"
-        with mock.patch("cuspan._engine_sglang.current", return_value=(given, "")):
+        with (
+            mock.patch("cuspan._engine_sglang.current", return_value=(given, "")),
+            mock.patch("cuspan._engine_sglang.attributes", return_value=(("x-tenant", "acme"),)),
+        ):
             sent = ServerTimes().__getstate__()
         self.assertEqual(Times().__getstate__(), {})
         request = self.request("a", 5)
@@ -796,6 +790,27 @@ class Sglang(Case):
         found = self.agent.requests[101]
         self.assertEqual((found["context"].traceparent(), found["arrived"]), (given, sent["cuspan"][1]))
         self.assertIsNone(request.time_stats.cuspan)  # it does not come back with the outputs
+        self.assertEqual(found["headers"], {"x-tenant": "acme"})
+        self.assertIsNone(request.time_stats.cuspan)  # it does not come back with the outputs
+
+    def test_versions(self):
+        """Ranks are the scheduler's own, or in its `ps`, or global. Up to 0.5.5, batches are never prebuilt."""
+        ranks = types.SimpleNamespace(tp_rank=0, tp_size=4)
+        for version in "ps", "global":
+            scheduler = type(self.made())
+            module = types.SimpleNamespace(Scheduler=scheduler)
+            if version == "ps":
+                scheduler.ps = ranks
+                del scheduler.tp_rank, scheduler.tp_size
+            else:
+                module.get_parallel = lambda: ranks
+            scheduler.__init__ = lambda *_: None
+            _engine_sglang.follow(self.agent, module)
+            made = scheduler(None, types.SimpleNamespace(scheduler_input_ipc_name="ipc:///tmp/x"))
+            batch = self.batch("extend", self.request("a", 5), lens=[5], prefixes=[0])
+            del batch.forward_mode.is_prebuilt
+            made.run_batch(batch)
+            self.assertEqual(self.agent.iterations[-1]["ranks"], 4, version)
 
     def test_a_token_that_is_not_known_yet(self):
         """With overlap, the decode after a retraction begins before the token of its prefill is known."""
