@@ -145,7 +145,8 @@ class Summaries(Engine):
         self.assertTrue(all(links[span["traceId"], span["spanId"]] for span in self.iterations))
         for here, there in links.items():
             for one in there:
-                self.assertIn(here, links[one])
+                of_request = [link for link in links[one] if attributes(self.by_id[link]).get("engine.iteration.summary")]
+                self.assertTrue(here in links[one] or len(of_request) == 16, (here, one))
 
     @staticmethod
     def links(span: dict) -> list[tuple[str, str]]:

@@ -214,7 +214,7 @@ static void put_counts(struct span *span, const struct request_trace *trace)
     span_attr_int(span, ATTR(SEMCONV_ENGINE_REQUEST_ITERATIONS), trace->iterations);
     span_attr_int(span, ATTR(SEMCONV_ENGINE_REQUEST_ITERATIONS_MEASURED), trace->measured);
     span_attr_int(span, ATTR(SEMCONV_ENGINE_REQUEST_ITERATIONS_RECORDED),
-                  trace->recorded + trace->summaries.count);
+                  trace->recorded + trace->summarized);
 }
 
 /* Adds the GPU's time. It is that of the measured iterations only. */

@@ -6,12 +6,13 @@
 #include "agent/correlate/trace/engine_requests.h"
 #include "model/iteration.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #define SUMMARIES_KEPT         512
-#define SUMMARIES_MEMBERS_KEPT 16384 /* of all these iterations together */
-#define SUMMARY_MEMBERS_MAX    128   /* of one of them: the links that SDKs and viewers keep */
+#define SUMMARIES_MEMBERS_KEPT 8192 /* of all these iterations together */
+#define SUMMARY_MEMBERS_MAX    128  /* of one of them: the links that SDKs and viewers keep */
 #define SUMMARY_TOKENS_MAX     ((1u << 20) - 1)
 
 struct summary_member {

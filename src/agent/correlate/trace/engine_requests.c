@@ -1,5 +1,6 @@
 #include "agent/correlate/trace/engine_requests.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,28 +121,31 @@ struct request *engine_requests_any(struct engine_requests *requests)
     return NULL;
 }
 
-static uint32_t kept_of(const struct slow_links *slow)
-{
-    return slow->count < REQUEST_LINKS_SLOWEST ? slow->count : REQUEST_LINKS_SLOWEST;
-}
+static_assert(REQUEST_LINKS_PREFILL + REQUEST_LINKS_SLOWEST + REQUEST_LINKS_SUMMARIES + 2 +
+                      REQUEST_LINKS_SPREAD / 2 <=
+                  REQUEST_LINKS_MAX,
+              "there is room for half of the spread");
 
-static void note_slow(struct slow_links *slow, const struct iteration_link *link)
+/* Keeps the `most` slowest, the slowest first. */
+static void note_slow(struct iteration_link *kept, uint32_t *count, uint32_t most,
+                      const struct iteration_link *link)
 {
-    uint32_t at = kept_of(slow);
-    slow->count++;
-    while (at > 0 && slow->links[at - 1].duration_ns < link->duration_ns)
+    uint32_t at = *count;
+    while (at > 0 && kept[at - 1].duration_ns < link->duration_ns)
         at--;
-    if (at == REQUEST_LINKS_SLOWEST)
+    if (at == most)
         return;
-    memmove(&slow->links[at + 1], &slow->links[at], (kept_of(slow) - 1 - at) * sizeof *slow->links);
-    slow->links[at] = *link;
+    if (*count < most)
+        (*count)++;
+    memmove(&kept[at + 1], &kept[at], (*count - 1 - at) * sizeof *kept);
+    kept[at] = *link;
 }
 
 /* Copies the slowest iterations and summaries, the longest first. */
 static uint32_t copy_slow(const struct request_trace *trace, int64_t *numbers)
 {
-    const struct iteration_link *slow = trace->slowest.links, *slow_end = slow + kept_of(&trace->slowest);
-    const struct iteration_link *sent = trace->summaries.links, *sent_end = sent + kept_of(&trace->summaries);
+    const struct iteration_link *slow = trace->slowest, *slow_end = slow + trace->slowest_count;
+    const struct iteration_link *sent = trace->summaries, *sent_end = sent + trace->summary_count;
     uint32_t count = 0;
     while (slow < slow_end || sent < sent_end) {
         bool is_sent = slow == slow_end || (sent < sent_end && sent->duration_ns > slow->duration_ns);
@@ -176,7 +180,7 @@ void request_trace_note(struct request_trace *trace, const struct iteration_link
         trace->has_decoded = true;
         trace->first_decode = link->number;
     }
-    note_slow(&trace->slowest, link);
+    note_slow(trace->slowest, &trace->slowest_count, REQUEST_LINKS_SLOWEST, link);
     note_spread(trace, link->number);
     trace->last = link->number;
     trace->recorded++;
@@ -184,7 +188,8 @@ void request_trace_note(struct request_trace *trace, const struct iteration_link
 
 void request_trace_note_summary(struct request_trace *trace, const struct iteration_link *link)
 {
-    note_slow(&trace->summaries, link);
+    note_slow(trace->summaries, &trace->summary_count, REQUEST_LINKS_SUMMARIES, link);
+    trace->summarized++;
 }
 
 static int by_number(const void *left, const void *right)
@@ -206,12 +211,13 @@ uint32_t request_trace_links(const struct request_trace *trace, int64_t numbers[
     uint32_t kept = copy_slow(trace, numbers), count = kept;
     memcpy(numbers + count, trace->prefill, trace->prefill_count * sizeof *numbers);
     count += trace->prefill_count;
-    memcpy(numbers + count, trace->spread, trace->spread_count * sizeof *numbers);
-    count += trace->spread_count;
     if (trace->has_decoded)
         numbers[count++] = trace->first_decode;
     if (trace->recorded)
         numbers[count++] = trace->last;
+    uint32_t stride = count + trace->spread_count > REQUEST_LINKS_MAX ? 2 : 1;
+    for (uint32_t i = 0; i < trace->spread_count; i += stride)
+        numbers[count++] = trace->spread[i];
     qsort(numbers + kept, count - kept, sizeof *numbers, by_number);
     for (uint32_t i = kept; i < count; i++)
         if (!has_number(numbers, kept, numbers[i]))

@@ -10,10 +10,11 @@
 #define ENGINE_REQUESTS_TRACED_MAX 448
 #define ENGINE_HEADER_BYTES_MAX    (64 * 1024) /* of all traced requests */
 
-#define REQUEST_LINKS_MAX     64
-#define REQUEST_LINKS_PREFILL 16
-#define REQUEST_LINKS_SLOWEST 8 /* of those recorded, and of those with summaries */
-#define REQUEST_LINKS_SPREAD  (REQUEST_LINKS_MAX - REQUEST_LINKS_PREFILL - 2 * REQUEST_LINKS_SLOWEST - 2)
+#define REQUEST_LINKS_MAX       64
+#define REQUEST_LINKS_PREFILL   16
+#define REQUEST_LINKS_SLOWEST   8  /* of those recorded */
+#define REQUEST_LINKS_SUMMARIES 16 /* the slowest of those with summaries */
+#define REQUEST_LINKS_SPREAD    38 /* half of them if there is no room */
 
 /* An iteration with a trace that the request took part in. */
 struct iteration_link {
@@ -42,12 +43,10 @@ struct request_trace {
     /* Links: the first chunks of the prefill, the first and last iteration of the decoding, the slowest ones,
      * and of the others every `stride`-th. */
     int64_t prefill[REQUEST_LINKS_PREFILL], first_decode, last, spread[REQUEST_LINKS_SPREAD];
-    struct slow_links {
-        uint32_t count; /* so far */
-        struct iteration_link links[REQUEST_LINKS_SLOWEST];
-    } slowest, summaries;
-    uint32_t recorded, prefill_count, spread_count, stride;
-    bool has_decoded; /* in a recorded iteration */
+    struct iteration_link slowest[REQUEST_LINKS_SLOWEST], summaries[REQUEST_LINKS_SUMMARIES];
+    uint32_t recorded, prefill_count, slowest_count, spread_count, stride;
+    uint32_t summarized, summary_count; /* all, and those kept */
+    bool has_decoded;                   /* in a recorded iteration */
 };
 
 struct request {

@@ -114,16 +114,19 @@ static void test_the_slowest_summaries_are_linked(void **state)
     struct request_trace trace = {0};
     int64_t links[REQUEST_LINKS_MAX];
     note(&trace, 1, 200, REQUEST_DECODE);
-    for (int64_t i = 0; i < 10; i++)
+    for (int64_t i = 0; i < 18; i++)
         request_trace_note_summary(&trace,
                                    &(struct iteration_link){.number = -i, .duration_ns = 10 + (uint64_t)i});
     uint32_t count = request_trace_links(&trace, links);
-    for (int64_t i = 0; i < 10; i++)
-        assert_int_equal(has(links, count, -i), i > 1); /* 8 of them, though those recorded are longer */
-    assert_int_equal(links[REQUEST_LINKS_SLOWEST], -9); /* the longest first */
+    for (int64_t i = 0; i < 18; i++)
+        assert_int_equal(has(links, count, -i), i > 1); /* 16 of them, though those recorded are longer */
+    assert_int_equal(links[REQUEST_LINKS_SLOWEST], -17); /* the longest first */
     assert_int_equal(links[count - 1], 200);
     assert_int_equal(trace.recorded, 200);
-    assert_int_equal(trace.summaries.count, 10);
+    note(&trace, 201, 216, REQUEST_PREFILL);
+    note(&trace, 217, 240, REQUEST_DECODE);
+    assert_in_range(request_trace_links(&trace, links), 50, REQUEST_LINKS_MAX);
+    assert_int_equal(trace.summarized, 18);
 }
 
 int main(void)
