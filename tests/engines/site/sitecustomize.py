@@ -68,7 +68,7 @@ def break_hook(point, how):
         if f"{label}.{name}" != point:
             return original(owner, name, label, before, after)
         if how == "missing":
-            return original(object(), name if name != "__init__" else "", label)
+            return original(object(), name.strip("_"), label)
         return original(owner, name, label, before and refuse, after and refuse)
 
     _engines.hook = hook
