@@ -63,7 +63,11 @@ def _bind_nothing(module):
 
 
 def _warm_up(module):
-    module.CPUWorker._should_warm_up_model = lambda _: True
+    if hasattr(module.CPUWorker, "_should_warm_up_model"):  # 0.32
+        from vllm.v1.worker.cpu_model_runner import CPUModelRunner
+
+        module.CPUWorker._should_warm_up_model = lambda _: True
+        CPUModelRunner.warming_up_model = lambda self: self.profile_run()
 
 
 def install(names):
