@@ -119,7 +119,7 @@ static void test_the_slowest_summaries_are_linked(void **state)
                                    &(struct iteration_link){.number = -i, .duration_ns = 10 + (uint64_t)i});
     uint32_t count = request_trace_links(&trace, links);
     for (int64_t i = 0; i < 18; i++)
-        assert_int_equal(has(links, count, -i), i > 1); /* 16 of them, though those recorded are longer */
+        assert_int_equal(has(links, count, -i), i > 1);  /* 16 of them, though those recorded are longer */
     assert_int_equal(links[REQUEST_LINKS_SLOWEST], -17); /* the longest first */
     assert_int_equal(links[count - 1], 200);
     assert_int_equal(trace.recorded, 200);
