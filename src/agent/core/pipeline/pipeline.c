@@ -11,6 +11,7 @@
 #include "agent/core/pipeline/discard_sink.h"
 #include "agent/core/pipeline/native_code.h"
 #include "agent/core/report/shutdown.h"
+#include "agent/correlate/session_spans.h"
 #include "base/accounting/invariant.h"
 #include "base/clock.h"
 #include "base/accounting/counters.h"
@@ -230,13 +231,21 @@ static uint64_t pause_after(size_t records)
     return records ? PAUSE_BUSY_NS : PAUSE_IDLE_NS;
 }
 
-/* When the program ends the tracing, its session ends, too. */
+static bool is_tracing(void)
+{
+    return sleep_control_is_tracing() || mode_is_ending();
+}
+
+/* When the program ends the tracing, its session ends, too; unless it has resumed meanwhile, because then the
+ * open session may be a later one. */
 static void follow_tracing(void)
 {
-    bool is_tracing = sleep_control_is_tracing() || mode_is_ending();
-    if (was_tracing && !is_tracing && pipeline.correlate)
-        pipeline_end_session("stop");
-    was_tracing = is_tracing;
+    bool has_stopped = was_tracing && !is_tracing() && pipeline.correlate;
+    if (has_stopped)
+        pipeline_take_finished();
+    was_tracing = is_tracing();
+    if (has_stopped && !was_tracing)
+        session_spans_end(pipeline.correlate, "stop");
 }
 
 /* If all threads of the host have ended, the process ends when ours do, as it would without them. */

@@ -54,7 +54,7 @@ static _Atomic uint32_t waiters_for_good; /* interrupted by a signal handler, an
 static atomic_bool has_checkpoint;                         /* the last one delivered everything */
 static _Atomic uint64_t checkpoint_ns, checkpoint_took_ns; /* when it ended, and how long it took */
 
-static void take_finished(void)
+void pipeline_take_finished(void)
 {
     if (pipeline.has_given_up)
         return;
@@ -63,13 +63,6 @@ static void take_finished(void)
     (void)pipeline_pump_all(now_ns + PUMP_MAX_NS);
     if (pipeline.correlate)
         correlate_settle(pipeline.correlate, now_ns);
-}
-
-void pipeline_end_session(const char *why)
-{
-    take_finished();
-    if (pipeline.correlate)
-        session_spans_end(pipeline.correlate, why);
 }
 
 void pipeline_take_snapshot(struct pipeline_snapshot *view)
@@ -90,7 +83,7 @@ void pipeline_take_snapshot(struct pipeline_snapshot *view)
 
 static enum status flush(void)
 {
-    take_finished();
+    pipeline_take_finished();
     metrics_export(pipeline.metrics, pipeline.correlate, pipeline.outputs);
     profiles_export(pipeline.correlate, pipeline.outputs);
     if (pipeline.outputs)
@@ -101,7 +94,9 @@ static enum status flush(void)
 /* All that the end of the process would do for spans, though tracing goes on. */
 static enum status make_checkpoint(void)
 {
-    pipeline_end_session("exit");
+    pipeline_take_finished();
+    if (pipeline.correlate)
+        session_spans_end(pipeline.correlate, "exit");
     if (pipeline.recorder && !pipeline.has_given_up)
         recorder_checkpoint(pipeline.recorder);
     return flush();

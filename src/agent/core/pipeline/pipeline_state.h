@@ -59,8 +59,8 @@ void pipeline_log_losses(void);
 /* pipeline_requests.c: called between two rounds. */
 void pipeline_serve_requests(void);
 bool pipeline_has_requests_locked(void);
-/* After the spans of what is finished on the GPU. */
-void pipeline_end_session(const char *why);
+/* Takes all events, and the records of what is finished on the GPU. */
+void pipeline_take_finished(void);
 /* Resumes after a release, when no other tool uses CUPTI. */
 void pipeline_resume_if_due(uint64_t now_ns);
 /* At the end: what was left out while CUPTI was released. */

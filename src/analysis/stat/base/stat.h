@@ -89,7 +89,7 @@
     X(KEY_ENGINE_NAME, SEMCONV_ENGINE_NAME)                                                                  \
     X(KEY_ITERATION_NUMBER, SEMCONV_ENGINE_ITERATION_NUMBER)                                                 \
     X(KEY_ITERATION_KIND, SEMCONV_ENGINE_ITERATION_KIND)                                                     \
-    X(KEY_ITERATION_SUMMARY, "engine.iteration.summary")                                                     \
+    X(KEY_ITERATION_SUMMARY, SEMCONV_ENGINE_ITERATION_SUMMARY)                                               \
     X(KEY_ITERATION_REQUESTS, SEMCONV_ENGINE_ITERATION_REQUESTS)                                             \
     X(KEY_ITERATION_PREFILL_TOKENS, SEMCONV_ENGINE_ITERATION_PREFILL_TOKENS)                                 \
     X(KEY_ITERATION_DECODE_TOKENS, SEMCONV_ENGINE_ITERATION_DECODE_TOKENS)                                   \
