@@ -13,11 +13,12 @@ void iteration_summaries_add_member(struct iteration_summaries *summaries, uint3
                                     uint32_t tokens)
 {
     struct iteration_summary *latest = &summaries->kept[(summaries->count - 1) % SUMMARIES_KEPT];
+    uint32_t shown = tokens < SUMMARY_TOKENS_MAX ? tokens : SUMMARY_TOKENS_MAX;
     if (latest->member_count++ < SUMMARY_MEMBERS_MAX)
         summaries->members[summaries->member_count++ % SUMMARIES_MEMBERS_KEPT] =
             (struct summary_member){.request = request & (ENGINE_REQUESTS_MAX - 1),
                                     .phase = phase & 1,
-                                    .tokens = tokens < SUMMARY_TOKENS_MAX ? tokens : SUMMARY_TOKENS_MAX};
+                                    .tokens = shown & SUMMARY_TOKENS_MAX};
 }
 
 struct iteration_summary *iteration_summaries_find(struct iteration_summaries *summaries, uint64_t seed,
