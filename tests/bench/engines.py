@@ -7,6 +7,7 @@ ratio of that without, in neighboring blocks of one process, and in pairs of pro
 Needs python3 with vLLM and PyTorch. Prints the medians with 95 % intervals, and writes what it measured to OUTDIR."""
 
 import argparse
+import importlib.util
 import json
 import os
 import statistics
@@ -51,6 +52,8 @@ def main():
     parser.add_argument("--cuspan", default=ROOT / "build/cuspan")
     parser.add_argument("--set", action="append", default=[])
     options = parser.parse_args()
+    if not importlib.util.find_spec("vllm"):
+        sys.exit(f"{sys.executable} has no vLLM: install vllm==0.24.0, or use the Python that has it")
     options.out.mkdir(parents=True, exist_ok=True)
 
     def speed(one):
