@@ -353,11 +353,14 @@ static void deliver(struct consumer *consumer, struct buffer *buffer)
         info.ppRecordLayouts = consumer->layouts;
         info.numRecordLayouts = ACTIVITY_KINDS_MAX;
     }
+    /* Loaded first: gcc 12 reads an atomic pointer plainly in a call through it. */
+    cupti_complete_v2_fn *complete_v2 = consumer->complete_v2;
+    cupti_complete_fn *complete = consumer->complete;
     host_watch_begin("a completed buffer");
-    if (consumer->complete_v2)
-        consumer->complete_v2(buffer->data, buffer->size, buffer->used, &info);
-    else if (consumer->complete)
-        consumer->complete(NULL, 0, buffer->data, buffer->size, buffer->used);
+    if (complete_v2)
+        complete_v2(buffer->data, buffer->size, buffer->used, &info);
+    else if (complete)
+        complete(NULL, 0, buffer->data, buffer->size, buffer->used);
     host_watch_end();
 }
 
@@ -406,11 +409,13 @@ static bool request_locked(struct consumer *consumer)
     if (!replay_has_room())
         return false;
     struct buffer got = {0};
+    cupti_request_v2_fn *request_v2 = consumer->request_v2;
+    cupti_request_fn *request = consumer->request;
     host_watch_begin("a buffer's request");
-    if (consumer->request_v2)
-        consumer->request_v2(&got.data, &got.size, &got.records_max, &info);
-    else if (consumer->request)
-        consumer->request(&got.data, &got.size, &got.records_max);
+    if (request_v2)
+        request_v2(&got.data, &got.size, &got.records_max, &info);
+    else if (request)
+        request(&got.data, &got.size, &got.records_max);
     host_watch_end();
     if (got.data && !consumer->attrs[CUPTI_ATTR_ZEROED_OUT_ACTIVITY_BUFFER])
         memset(got.data, 0, got.size);
