@@ -80,6 +80,7 @@ class Engine:
         cls.by_id = {(span["traceId"], span["spanId"]): span for span in cls.spans}
         cls.requests = [span for span in cls.spans if span["name"] == f"{cls.ENGINE} request"]
         cls.iterations = [span for span in cls.spans if span["name"].startswith("iteration ")]
+        cls.rank_0 = {span["traceId"]: span for span in cls.spans if span["name"] == "rank 0"}
 
     def test_each_request_has_a_span_in_its_trace(self) -> None:
         parents = {f"{at + 1:032x}": f"{at + 1:016x}" for at in range(REQUESTS)}
@@ -100,10 +101,12 @@ class Engine:
             self.assertEqual(sorted(found), sorted((span["traceId"], span["spanId"]) for span in self.iterations))
 
     def test_links_lead_both_ways(self) -> None:
-        for here in self.requests + self.iterations:
+        """From requests to iterations, and from rank 0 of these to requests."""
+        for here in [*self.requests, *self.rank_0.values()]:
             self.assertTrue(here.get("links"))
             for link in here["links"]:
                 self.assertIn((link["traceId"], link["spanId"]), self.by_id)
+        self.assertFalse([span["name"] for span in self.iterations if "links" in span])
 
     def test_gpu_work_is_below_iterations(self) -> None:
         traces = {span["traceId"] for span in self.iterations}
@@ -141,7 +144,8 @@ class Summaries(Engine):
             self.assertEqual(sorted(found), sorted((span["traceId"], span["spanId"]) for span in self.iterations))
 
     def test_links_lead_both_ways(self) -> None:
-        links = {(span["traceId"], span["spanId"]): self.links(span) for span in self.requests + self.iterations}
+        links = {(span["traceId"], span["spanId"]): self.links(span) for span in self.requests}
+        links |= {(span["traceId"], span["spanId"]): self.links(self.rank_0[span["traceId"]]) for span in self.iterations}
         self.assertTrue(all(links[span["traceId"], span["spanId"]] for span in self.iterations))
         for here, there in links.items():
             for one in there:

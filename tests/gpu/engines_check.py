@@ -98,7 +98,8 @@ def main():
         faults.append(f"{len(root_ids)} iterations, and {len(all_ranks)} spans of {count} ranks, of which {len(set(found) - root_ids)} have no root")
 
     # Links: both ways, none dangles.
-    linked = [(source, target) for source in [*roots, *requests.values()] for target in source.links]
+    linked = [(source, target) for source in [*ranks.values(), *requests.values()] for target in source.links]
+    faults += [f"{root.name} has links, so Jaeger calls it incomplete" for root in roots if root.links][:5]
     faults += [f"{source.name} has a link that leads nowhere" for source, target in linked if target not in by_id][:5]
 
     # GPU work while the engine serves is below an iteration.

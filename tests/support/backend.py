@@ -171,16 +171,26 @@ class Jaeger:
                 return spans
             time.sleep(0.2)
 
-    def warnings(self, trace_id):
-        """Jaeger's warnings about the spans, as its page shows them: the page has an API of its own, and api/v3 lacks those about
-        clock skew. Call this last: its memory store keeps the corrections in the spans themselves."""
+    def _page(self, trace_id):
+        """The trace's spans as its page gets them, by an API of its own. Call this last: Jaeger's memory store keeps its corrections
+        in the spans themselves."""
         try:
             traces = json.loads(get(f"http://localhost:{self.port}/api/traces/{trace_id}"))["data"]
         except urllib.error.HTTPError as error:
             if error.code == 404:
                 return []
             raise
-        return [f"{span['operationName']}: {warning}" for trace in traces for span in trace["spans"] for warning in span.get("warnings") or []]
+        return [span for trace in traces for span in trace["spans"]]
+
+    def warnings(self, trace_id):
+        """Jaeger's warnings about the spans: api/v3 lacks those about clock skew."""
+        return [f"{span['operationName']}: {warning}" for span in self._page(trace_id) for warning in span.get("warnings") or []]
+
+    def orphans(self, trace_id):
+        """The spans for which the page calls the trace incomplete: they refer to spans, of which the trace has none."""
+        spans = self._page(trace_id)
+        ids = {span["spanID"] for span in spans}
+        return [span["operationName"] for span in spans if span["references"] and not any(other["spanID"] in ids for other in span["references"])]
 
 
 class Collector:

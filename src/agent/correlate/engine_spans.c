@@ -27,8 +27,8 @@
 
 struct open_iteration {
     struct engine_event *event; /* NULL: free */
-    uint32_t account;           /* 0: none so far */
     uint64_t begin_ns, end_ns;  /* end 0: in progress */
+    uint32_t account;           /* 0: none so far */
     bool is_sampled;
     bool is_wanted;             /* its summary, once it is complete */
     char rank[RANK_NAME_BYTES]; /* these are used until its span is sent, after the event was freed */
@@ -43,12 +43,14 @@ struct engine {
     struct iteration_summaries summaries;
     /* Scratch for the current span: */
     struct span span;
-    struct span_link links[PARTS_SHOWN_MAX];
+    struct span_link links[REQUEST_LINKS_MAX];
+    struct span_link
+        members[PARTS_SHOWN_MAX + SPAN_LINKS_MAX]; /* of rank 0 to the requests, and its others */
     struct span_attr items[PARTS_SHOWN_MAX];
     char texts[PARTS_SHOWN_MAX][PART_TEXT_BYTES];
     struct iteration summarized;
     struct attr_key keys[REQUEST_HEADERS_MAX];
-    uint32_t shown, left_out; /* parts in the items, and links that had no room */
+    uint32_t shown, linked, left_out; /* parts in the items; links in the members, and those without room */
 };
 
 /* With the events that wait for the pipeline thread (steps.c). */
@@ -428,15 +430,13 @@ static struct span *begin_root(struct correlate *c, const struct iteration *iter
                   (int64_t)iteration->tokens[REQUEST_PREFILL]);
     span_attr_int(span, ATTR(SEMCONV_ENGINE_ITERATION_DECODE_TOKENS),
                   (int64_t)iteration->tokens[REQUEST_DECODE]);
-    span->links = c->engine->links;
-    c->engine->shown = c->engine->left_out = 0;
+    c->engine->shown = c->engine->linked = c->engine->left_out = 0;
     return span;
 }
 
-/* Adds what a request had in the iteration (NULL: unknown), and a link to it if it has a span. Viewers hide
+/* Notes what a request had in the iteration (NULL: unknown), and a link to it if it has a span. Viewers hide
  * attributes of links, so the parts are text, too: "r17 decode 1". */
-static void put_part(struct engine *engine, struct span *span, const struct request *request, unsigned phase,
-                     uint32_t tokens)
+static void note_part(struct engine *engine, const struct request *request, unsigned phase, uint32_t tokens)
 {
     const struct request_trace *trace = request ? request->trace : NULL;
     if (engine->shown < PARTS_SHOWN_MAX) {
@@ -446,8 +446,8 @@ static void put_part(struct engine *engine, struct span *span, const struct requ
         engine->items[engine->shown++] =
             (struct span_attr){.type = ATTR_STRING, .s = text, .len = (uint32_t)length};
     }
-    if (trace && span->link_count < PARTS_SHOWN_MAX)
-        engine->links[span->link_count++] =
+    if (trace && engine->linked < PARTS_SHOWN_MAX)
+        engine->members[engine->linked++] =
             session_link(trace->parent.trace_id, trace->span_id, trace->parent.flags & 0xff, "request");
     else
         engine->left_out += trace != NULL;
@@ -463,8 +463,18 @@ static void emit_root(struct correlate *c, struct span *span)
     spans_emit(c, span);
 }
 
-/* Emits the root of a recorded iteration. */
-static void send_root(struct correlate *c, const struct open_iteration *open, const struct span *rank)
+/* Adds the links to the iteration's requests to the span of rank 0: Jaeger calls a trace incomplete if its
+ * root has links. The span's other links come last, because collectors and viewers may keep 128. */
+static void link_requests(struct engine *engine, struct span *rank)
+{
+    for (uint32_t i = 0; i < rank->link_count; i++)
+        engine->members[engine->linked++] = rank->links[i];
+    rank->links = engine->members;
+    rank->link_count = engine->linked;
+}
+
+/* Emits the root of a recorded iteration, and adds links to the span of rank 0. */
+static void send_root(struct correlate *c, const struct open_iteration *open, struct span *rank)
 {
     const struct iteration *iteration = &open->event->iteration;
     char name[ROOT_NAME_BYTES];
@@ -474,10 +484,11 @@ static void send_root(struct correlate *c, const struct open_iteration *open, co
     bool shows_parts = c->options.settings->engine.neighbors == NEIGHBORS_LINKS;
     for (uint32_t i = 0; shows_parts && i < iteration->part_count; i++) {
         const struct iteration_part *part = &open->event->parts[i];
-        put_part(c->engine, span, engine_requests_find(c->engine->requests, part->request), phase_of(part),
-                 part->tokens);
+        note_part(c->engine, engine_requests_find(c->engine->requests, part->request), phase_of(part),
+                  part->tokens);
     }
     emit_root(c, span);
+    link_requests(c->engine, rank);
 }
 
 /* ---- Summaries of iterations, sent afterwards ---- */
@@ -492,7 +503,7 @@ static struct request *request_of(struct correlate *c, const struct iteration_su
     return is_same ? request : NULL;
 }
 
-/* Emits the iteration's span, which links to its requests, and has them link to it. */
+/* Emits the iteration's span, notes the links to its requests, and has them link to it. */
 static void send_summary_root(struct correlate *c, const struct iteration_summary *summary,
                               const struct iteration *iteration, uint64_t end_ns)
 {
@@ -509,7 +520,7 @@ static void send_summary_root(struct correlate *c, const struct iteration_summar
             continue;
         request_trace_note_summary(request->trace, &link);
         if (shows_parts)
-            put_part(c->engine, span, request, member->phase, member->tokens);
+            note_part(c->engine, request, member->phase, member->tokens);
     }
     if (shows_parts && summary->member_count > SUMMARY_MEMBERS_MAX)
         c->engine->left_out += summary->member_count - SUMMARY_MEMBERS_MAX;
@@ -542,6 +553,8 @@ static void send_summary(struct correlate *c, struct iteration_summary *summary,
     span->name = name;
     span->name_len = (uint32_t)snprintf(name, sizeof name, "rank %" PRId32, iteration->rank);
     put_iteration(span, iteration, iteration->engine);
+    if (iteration->rank == 0)
+        link_requests(c->engine, span);
     span_attr_bool(span, ATTR(SEMCONV_ENGINE_ITERATION_SUMMARY), true);
     if (summary->is_measured)
         totals_write_sums(pool, &summary->totals, summary->gpu_ns, span);

@@ -35,8 +35,9 @@ uint32_t engine_spans_account(struct correlate *correlate, uint32_t iteration);
 const char *engine_spans_rank(struct correlate *correlate, uint32_t iteration);
 /* Closes an iteration that is not sampled as soon as its GPU records have arrived. */
 void engine_spans_leave(struct correlate *correlate, uint32_t iteration);
-/* Closes a sampled iteration: on rank 0, emits its root, the parent of the span `rank`. Adds the iteration's
- * attributes to `rank`. `account` NULL: its GPU time is unknown. */
+/* Closes a sampled iteration: on rank 0, emits its root, the parent of the span `rank`, and links `rank` to
+ * the requests, until the next iteration closes. Adds the iteration's attributes to `rank`. `account` NULL:
+ * its GPU time is unknown. */
 void engine_spans_close(struct correlate *correlate, uint32_t iteration, const struct account *account,
                         struct span *rank);
 /* At exit, after all iterations: emits the spans of the requests that have not ended. */

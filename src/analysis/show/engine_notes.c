@@ -150,7 +150,9 @@ static void write_iteration(struct notes *notes, const struct trace_span *span)
     add_count(notes, span, SEMCONV_ENGINE_ITERATION_DECODE_TOKENS, "decode tokens");
     fputc('\n', notes->out);
     write_parts(notes, span);
-    write_links(notes, span, "request");
+    write_links(notes, span, "request"); /* files of earlier versions; now those of rank 0 */
+    for (uint32_t i = span->first_child; i != TRACE_NONE; i = notes->trace->spans[i].next_sibling)
+        write_links(notes, &notes->trace->spans[i], "request");
 }
 
 static void write_request(struct notes *notes, const struct trace_span *span)

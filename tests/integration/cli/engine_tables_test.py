@@ -295,10 +295,9 @@ class Show(unittest.TestCase):
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
         self.engine = Engine()
 
-    def link(self, word, ids):
-        """From the last span of an iteration or a request."""
-        span = next(span for _, span in reversed(self.engine.spans) if any(item["key"].startswith("engine.") for item in span["attributes"])
-                    and not span["name"].startswith("rank "))
+    def link(self, word, ids, name):
+        """From the last span with such a name."""
+        span = next(span for _, span in reversed(self.engine.spans) if span["name"].startswith(name))
         span["links"] = [{"traceId": identity, "spanId": "00000000000000aa", "attributes": attributes({"cuda.link": word})} for identity in ids]
 
     def shown(self, trace, width=100):
@@ -306,14 +305,22 @@ class Show(unittest.TestCase):
 
     def test_an_iteration(self):
         self.engine.step([("r17", "decode", 1), ('a"b', "prefill", 300)], MS)
-        self.link("request", ["ab" * 16, f"{7:032x}"])
+        self.link("request", ["ab" * 16, f"{7:032x}"], "rank 0")
+        shown = self.shown(self.engine.trace_of(1))
         self.assertIn("\niteration 1: 2 requests, 300 prefill tokens, 1 decode token\n"
                       'requests: r17 decode 1, a\\"b prefill 300\n'
-                      f"traces of requests (--trace ID): abababab, {7:032x}\n", self.shown(self.engine.trace_of(1)))
+                      f"traces of requests (--trace ID): abababab, {7:032x}\n", shown)
+        self.assertEqual(shown.count("traces of"), 1)
+
+    def test_an_iteration_of_an_earlier_version(self):
+        """Which has the links itself."""
+        self.engine.step([("r17", "decode", 1)], MS)
+        self.link("request", ["ab" * 16], "iteration")
+        self.assertIn("\ntraces of requests (--trace ID): abababab\n", self.shown(self.engine.trace_of(1)))
 
     def test_many_requests(self):
         self.engine.step([(f"request-{number}", "decode", 1) for number in range(100)], MS)
-        self.link("request", [f"{number + 1:08x}" * 4 for number in range(100)])
+        self.link("request", [f"{number + 1:08x}" * 4 for number in range(100)], "rank 0")
         lines = self.shown(self.engine.trace_of(1), 60).splitlines()
         self.assertLessEqual(max(map(len, lines)), 60)
         text = " ".join(" ".join(lines).split())
@@ -333,7 +340,7 @@ class Show(unittest.TestCase):
         trace = "cd" * 16
         self.engine.request("r17", 0, 9 * MS, queue=2 * MS, prefill=4 * MS, per_token=MS, trace=trace, decode_time=5 * MS, preemptions=2,
                             gpu_time=8 * MS, gpu_share_prefill=MS, gpu_share_decode=MS)
-        self.link("iteration", ["ef" * 16])
+        self.link("iteration", ["ef" * 16], "vllm request")
         shown = self.shown(trace, 300)
         self.assertIn("\nvllm request: r17, finished, queue 2.00 ms, prefill 4.00 ms, decode 5.00 ms, per token 1.00 ms, 10 prompt tokens, "
                       "5 generated, 2 preemptions, 5 iterations, estimated GPU time 2.00 ms (25 % of its iterations)\n"

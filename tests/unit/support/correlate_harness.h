@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define SPANS_MAX       512
-#define KEPT_ITEMS_MAX  128                    /* links and items of a span */
+#define KEPT_ITEMS_MAX  132                    /* links and items of a span */
 #define BASE_NS         1700000000000000000ull /* origin of the times of calls and work */
 #define SPAN_OF(number) (0x0101010101010101ull * (number))
 #define TEST(name)      cmocka_unit_test_setup_teardown(name, setup, teardown)

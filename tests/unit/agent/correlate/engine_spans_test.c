@@ -126,6 +126,18 @@ static const struct kept *request_span(uint8_t trace)
     return NULL;
 }
 
+/* The span of rank 0 in the iteration's trace. */
+static const struct kept *rank_of(int64_t number)
+{
+    struct step_identity identity = iteration_identify(SEED, number);
+    for (uint32_t i = 0; i < span_count; i++)
+        if (strcmp(spans[i].name, "rank 0") == 0 &&
+            memcmp(spans[i].span.trace_id, identity.trace_id, 16) == 0)
+            return &spans[i];
+    fail_msg("iteration %d has no rank", (int)number);
+    return NULL;
+}
+
 static bool has_link(const struct kept *from, const struct kept *to)
 {
     for (uint32_t i = 0; i < from->span.link_count; i++)
@@ -149,12 +161,7 @@ static void test_iteration_is_a_trace_with_its_rank_and_calls(void **state)
     assert_int_equal(attr_int(root, "engine.iteration.requests"), 2);
     assert_int_equal(attr_int(root, "engine.iteration.prefill_tokens"), 80);
     assert_int_equal(attr_int(root, "engine.iteration.decode_tokens"), 0);
-    const struct kept *rank = NULL;
-    for (uint32_t i = 0; i < span_count; i++)
-        if (strcmp(spans[i].name, "rank 0") == 0 &&
-            memcmp(spans[i].span.trace_id, identity.trace_id, 16) == 0)
-            rank = &spans[i];
-    assert_non_null(rank);
+    const struct kept *rank = rank_of(1);
     expect_child(rank, root);
     assert_int_equal(rank->span.start_ns, BASE_NS + 1000);
     assert_int_equal(rank->span.end_ns, BASE_NS + 2200); /* with its GPU work */
@@ -198,9 +205,37 @@ static void test_links_lead_both_ways(void **state)
     for (uint8_t trace = 1; trace <= 2; trace++) {
         assert_true(has_link(request_span(trace), only("iteration 1")));
         assert_true(has_link(request_span(trace), only("iteration 2")));
-        assert_true(has_link(only("iteration 1"), request_span(trace)));
-        assert_true(has_link(only("iteration 2"), request_span(trace)));
+        assert_true(has_link(rank_of(1), request_span(trace)));
+        assert_true(has_link(rank_of(2), request_span(trace)));
     }
+    assert_int_equal(only("iteration 1")->span.link_count, 0);
+    assert_int_equal(rank_of(1)->span.link_count, 2);
+}
+
+/* All links to requests precede the one to the process, which an exporter with a limit of 128 drops. */
+static void test_links_of_a_large_iteration(void **state)
+{
+    static struct iteration_part parts[130];
+    struct trace_context process = {.trace_id = {0x55}, .span_id = {0x66}, .flags = TRACE_FLAG_SAMPLED};
+    begin_engine(0);
+    struct correlate_options options = usual_options();
+    correlate_destroy(correlate);
+    options.steps = &rules;
+    options.parent = &process;
+    begin_as(&options);
+    for (uint32_t i = 0; i < 130; i++) {
+        request(2 * i + 2, "r", (uint8_t)(i + 1), 1);
+        parts[i] = part(2 * i + 2, REQUEST_DECODE, 1);
+    }
+    iteration(1, 1000, parts, 130);
+    end_iteration(2000);
+    correlate_finish(correlate);
+    const struct kept *rank = rank_of(1);
+    assert_int_equal(rank->span.link_count, 129);
+    for (uint8_t trace = 1; trace <= 128; trace++)
+        assert_true(has_link(rank, request_span(trace)));
+    assert_memory_equal(rank->links[128].trace_id, process.trace_id, 16);
+    assert_int_equal(attr_int(only("iteration 1"), "engine.iteration.links_left_out"), 2);
 }
 
 static void test_iterations_that_are_not_sampled_still_count(void **state)
@@ -226,11 +261,10 @@ static void test_requests_that_are_not_sampled_have_no_span_and_no_link(void **s
     end_request_as(2, 2100, REQUEST_FINISHED, 1);
     end_request_as(4, 2100, REQUEST_ABORTED, 3);
     correlate_finish(correlate);
-    const struct kept *root = only("iteration 7");
-    assert_int_equal(root->span.link_count, 1);
-    assert_true(has_link(root, only("vllm request")));
+    assert_int_equal(rank_of(7)->span.link_count, 1);
+    assert_true(has_link(rank_of(7), only("vllm request")));
     expect_text(only("vllm request"), "engine.request.end", "aborted");
-    assert_int_equal(attr(root, "engine.iteration.parts")->len, 2); /* both are seen */
+    assert_int_equal(attr(only("iteration 7"), "engine.iteration.parts")->len, 2); /* both are seen */
 }
 
 static void test_other_ranks_send_their_span_only(void **state)
@@ -307,7 +341,7 @@ static void test_ids_and_neighbors_follow_the_settings(void **state)
     correlate_finish(correlate);
     assert_int_equal(attr(request_span(1), "gen_ai.request.id")->len, 16);
     assert_null(attr(only("iteration 1"), "engine.iteration.parts"));
-    assert_int_equal(only("iteration 1")->span.link_count, 0);
+    assert_int_equal(rank_of(1)->span.link_count, 0);
     assert_int_equal(attr_int(only("iteration 1"), "engine.iteration.requests"), 1);
 }
 
@@ -477,6 +511,8 @@ static void expect_summary_of_first(void)
     assert_int_equal(attr_int(root, "engine.iteration.requests"), 2);
     assert_int_equal(root->span.start_ns, BASE_NS + 1000);
     assert_int_equal(rank->span.end_ns, BASE_NS + 2200); /* with its GPU work */
+    assert_int_equal(root->span.link_count, 0);
+    assert_int_equal(rank->span.link_count, 2);
     assert_int_equal(attr_int(rank, "cuda.total.kernels"), 1);
     assert_int_equal(attr_int(rank, "cuda.total.gpu_time"), 1000);
     assert_int_equal(attr(rank, "cuda.total.slowest.kernels")->len, 1);
@@ -497,7 +533,7 @@ static void test_a_summary_is_sent_afterwards_and_linked(void **state)
     assert_int_equal(attr(only("iteration 1"), "engine.iteration.parts")->len, 2);
     for (uint8_t trace = 1; trace <= 2; trace++) {
         assert_true(has_link(request_span(trace), only("iteration 1")));
-        assert_true(has_link(only("iteration 1"), request_span(trace)));
+        assert_true(has_link(rank_of(1), request_span(trace)));
         assert_int_equal(attr_int(request_span(trace), "engine.request.iterations_recorded"), 1);
     }
     assert_int_equal(counter_get(COUNTER_iteration_summaries), 1);
@@ -518,7 +554,7 @@ static void test_a_summary_waits_until_the_iteration_is_complete(void **state)
     expect_summary_of_first();
     for (uint8_t trace = 1; trace <= 2; trace++) {
         assert_true(has_link(request_span(trace), only("iteration 1")));
-        assert_true(has_link(only("iteration 1"), request_span(trace)));
+        assert_true(has_link(rank_of(1), request_span(trace)));
     }
 }
 
@@ -565,9 +601,8 @@ static void test_a_summary_links_to_no_later_request(void **state)
     tick_after(20);
     want_summary(1);
     correlate_finish(correlate);
-    const struct kept *root = only("iteration 1");
-    assert_int_equal(root->span.link_count, 1);
-    assert_true(has_link(root, request_span(2)));
+    assert_int_equal(rank_of(1)->span.link_count, 1);
+    assert_true(has_link(rank_of(1), request_span(2)));
     assert_int_equal(request_span(3)->span.link_count, 0);
 }
 
@@ -612,7 +647,7 @@ static void test_a_summary_hides_neighbors_if_asked_to(void **state)
     complete();
     want_summary(1);
     correlate_finish(correlate);
-    assert_int_equal(only("iteration 1")->span.link_count, 0);
+    assert_int_equal(rank_of(1)->span.link_count, 0);
     assert_null(attr(only("iteration 1"), "engine.iteration.parts"));
     assert_true(has_link(request_span(1), only("iteration 1")));
 }
@@ -629,7 +664,7 @@ static void test_a_summary_has_a_limit_of_links(void **state)
     end_iteration(2000);
     want_summary(1);
     correlate_finish(correlate);
-    assert_int_equal(only("iteration 1")->span.link_count, 128);
+    assert_int_equal(rank_of(1)->span.link_count, 128);
     assert_int_equal(attr_int(only("iteration 1"), "engine.iteration.links_left_out"), 72);
     assert_int_equal(attr_int(only("iteration 1"), "engine.iteration.requests"), 200);
 }
@@ -640,6 +675,7 @@ int main(void)
         TEST(test_iteration_is_a_trace_with_its_rank_and_calls),
         TEST(test_request_has_its_times_tokens_and_shares),
         TEST(test_links_lead_both_ways),
+        TEST(test_links_of_a_large_iteration),
         TEST(test_iterations_that_are_not_sampled_still_count),
         TEST(test_requests_that_are_not_sampled_have_no_span_and_no_link),
         TEST(test_other_ranks_send_their_span_only),
