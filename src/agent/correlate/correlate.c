@@ -143,6 +143,8 @@ void correlate_tick(struct correlate *c, uint64_t now_ns)
     counting_sweep(c);
     if (c->sessions.current.is_open)
         session_spans_end_if_due(c, clock_now_ns());
+    if (c->engine)
+        engine_spans_sweep(c, clock_now_ns());
 }
 
 void correlate_settle(struct correlate *c, uint64_t now_ns)

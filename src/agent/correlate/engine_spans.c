@@ -7,6 +7,7 @@
 #include "agent/correlate/totals/iteration_summaries.h"
 #include "agent/correlate/trace/engine_requests.h"
 #include "base/accounting/counters.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log/log.h"
 #include "model/semconv.h"
@@ -38,7 +39,8 @@ struct open_iteration {
 struct engine {
     struct engine_requests *requests;
     size_t open_bytes;
-    uint32_t next; /* place in `open` to look at first */
+    uint32_t next;    /* place in `open` to look at first */
+    uint32_t swept_s; /* time of the latest sweep */
     struct open_iteration open[OPEN_MAX];
     struct iteration_summaries summaries;
     /* Scratch for the current span: */
@@ -142,9 +144,8 @@ static void write_id(const struct settings *settings, const char *given, char id
     memset(id, 0, REQUEST_ID_BYTES);
     if (settings->engine.request_ids == REQUEST_IDS_HASH && *given)
         snprintf(id, REQUEST_ID_BYTES, "%016" PRIx64, hash_text(HASH_START, given));
-    if (settings->engine.request_ids != REQUEST_IDS_PLAIN)
-        return;
-    client_text_write(id, REQUEST_ID_BYTES, given, false);
+    if (settings->engine.request_ids == REQUEST_IDS_PLAIN)
+        client_text_write(id, REQUEST_ID_BYTES, given, false);
 }
 
 static void begin_request(struct correlate *c, const struct engine_event *event, uint64_t time_ns)
@@ -154,8 +155,10 @@ static void begin_request(struct correlate *c, const struct engine_event *event,
     struct parent parent = {.is_session = false};
     write_id(c->options.settings, given->id, id);
     struct request *request = engine_requests_add(c->engine->requests, given->number, id);
-    if (request)
+    if (request) {
+        request->seen_s = (uint32_t)(time_ns / NS_PER_SECOND);
         engine_stats_admit(c->engine_stats, request, given->arrived_ns ? given->arrived_ns : time_ns);
+    }
     bool is_sampled = request && sample(c, given, time_ns, &parent);
     struct request_trace *trace = is_sampled ? engine_requests_trace(c->engine->requests, request) : NULL;
     counter_add(COUNTER_engine_requests, 1);
@@ -257,6 +260,7 @@ static void send_request(struct correlate *c, struct request *request)
     /* An engine may report the end with a later iteration. */
     bool has_finished = trace->ended_ns && trace->end_reason == REQUEST_FINISHED;
     uint64_t end_ns = trace->last_ns && (has_finished || !trace->ended_ns) ? trace->last_ns : trace->ended_ns;
+    end_ns = end_ns ? end_ns : (request->seen_s + 1) * NS_PER_SECOND; /* not before its parent */
     uint64_t start_ns = trace->first_ns ? trace->first_ns : end_ns;
     span_begin(span, start_ns, end_ns > start_ns ? end_ns : start_ns + 1);
     spans_put_below_parent(c, span, &trace->parent);
@@ -305,6 +309,25 @@ static void end_request(struct correlate *c, const struct engine_request_end *gi
         send_request(c, request);
 }
 
+void engine_spans_sweep(struct correlate *c, uint64_t time_ns)
+{
+    uint32_t now_s = (uint32_t)(time_ns / NS_PER_SECOND), until_s = c->engine->swept_s;
+    if (now_s < until_s + REQUEST_IDLE_S / 60)
+        return;
+    c->engine->swept_s = now_s;
+    for (uint32_t i = 0; i < ENGINE_REQUESTS_MAX; i++) {
+        struct request *request = engine_requests_at(c->engine->requests, i);
+        struct engine_request_end end = {.number = request->number, .reason = REQUEST_ABORTED};
+        bool is_open = !request->seen_s || (request->trace && request->trace->open);
+        if (!request->number || is_open || request->seen_s + REQUEST_IDLE_S >= until_s)
+            continue;
+        counter_add(COUNTER_engine_requests_unfinished, 1);
+        if ((request->number & REQUEST_MAY_BE_SAMPLED) && c->options.release_hold)
+            c->options.release_hold();
+        end_request(c, &end, 0); /* when is unknown */
+    }
+}
+
 /* ---- Iterations ---- */
 
 /* Returns the index of a free entry; OPEN_MAX: none. */
@@ -330,6 +353,8 @@ static void add_parts(struct correlate *c, const struct open_iteration *open)
         struct request_trace *trace = request ? request->trace : NULL;
         unsigned phase = phase_of(part);
         iteration->tokens[phase] += part->tokens;
+        if (request)
+            request->seen_s = (uint32_t)(open->begin_ns / NS_PER_SECOND);
         if (!trace)
             continue;
         if (!trace->first_ns) {

@@ -3,7 +3,7 @@
  *
  * An iteration is open until the GPU records of its calls have arrived, also if it is not sampled: its GPU
  * time is then divided among its requests. A request's span is sent when the request has ended and none of
- * its iterations is open.
+ * its iterations is open, or as unfinished after REQUEST_IDLE_S without an iteration.
  *
  * The latest iterations are kept (totals/iteration_summaries.h). The scheduler of the engine knows
  * afterwards which one was slow, and asks all ranks for its summary: a trace of the root and the ranks. */
@@ -13,6 +13,8 @@
 #include "agent/correlate/trace/steps.h"
 #include "model/iteration.h"
 #include "model/span.h"
+
+#define REQUEST_IDLE_S 600 /* as long as many clients wait */
 
 struct correlate;
 struct engine;
@@ -40,5 +42,7 @@ void engine_spans_leave(struct correlate *correlate, uint32_t iteration);
  * its GPU time is unknown. */
 void engine_spans_close(struct correlate *correlate, uint32_t iteration, const struct account *account,
                         struct span *rank);
+/* Gives up requests whose end was lost. Call it at times, after all events have been taken. */
+void engine_spans_sweep(struct correlate *correlate, uint64_t time_ns);
 /* At exit, after all iterations: emits the spans of the requests that have not ended. */
 void engine_spans_finish(struct correlate *correlate);

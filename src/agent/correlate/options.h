@@ -30,7 +30,8 @@ struct correlate_options {
      * slept. */
     bool (*slept_between)(uint64_t from_ns, uint64_t until_ns);
     void (*take_overhead)(struct agent_overhead *); /* cuspan's own cost, for session spans; NULL: left out */
-    void (*forget_code)(void); /* called when threads must describe their stacks again; NULL: not needed */
-    bool expects_devices;      /* work waits for its device's description */
+    void (*forget_code)(void);  /* called when threads must describe their stacks again; NULL: not needed */
+    void (*release_hold)(void); /* called if a request is given up that keeps capture awake; or NULL */
+    bool expects_devices;       /* work waits for its device's description */
     struct correlate_sink sink;
 };

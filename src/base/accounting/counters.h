@@ -41,6 +41,7 @@
     X(engine_requests, false, "requests of a serving engine")                                                \
     X(engine_request_spans, false, "requests of a serving engine, sent as spans")                            \
     X(engine_requests_untraced, false, "sampled requests of a serving engine without a span: too many")      \
+    X(engine_requests_unfinished, false, "requests of a serving engine given up, because no end came")       \
     X(engine_headers_lost, false, "sampled requests of a serving engine without their headers: too many")    \
     X(iteration_summaries, false,                                                                            \
       "iterations of a serving engine that were slow, sent afterwards as summaries")                         \

@@ -182,6 +182,15 @@ void steps_end_iteration(void)
         hold(false);
 }
 
+void steps_release_request(void)
+{
+    uint32_t held = atomic_load(&requests_held);
+    while (held && !atomic_compare_exchange_weak(&requests_held, &held, held - 1)) {
+    }
+    if (held) /* not if the program ends a request twice */
+        active_contexts_detached();
+}
+
 /* Capture is awake from before a request that may be sampled until after it, so that the GPU time of all of
  * its iterations is known. */
 void steps_note_request(struct engine_event *event)
@@ -199,11 +208,8 @@ void steps_note_request(struct engine_event *event)
         active_contexts_attached_unsampled();
     }
     publish(0, STEP_NONE, STEP_BY_API, event);
-    uint32_t held = is_end && holds ? atomic_load(&requests_held) : 0;
-    while (held && !atomic_compare_exchange_weak(&requests_held, &held, held - 1)) {
-    }
-    if (held) /* not if the program ends a request twice */
-        active_contexts_detached();
+    if (is_end && holds)
+        steps_release_request();
 }
 
 void steps_forget_requests(void)

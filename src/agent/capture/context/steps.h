@@ -35,6 +35,8 @@ void steps_end_iteration(void);
 /* Passes an event about a request or a summary on, in order with the iterations. Takes `event`. Any thread.
  */
 void steps_note_request(struct engine_event *event);
+/* A request that keeps capture awake has no end. Any thread. */
+void steps_release_request(void);
 /* In a forked child: the requests are its parent's. Async-signal-safe. */
 void steps_forget_requests(void);
 /* Whether spans of the iteration are sent; true before capture starts. Any thread. */

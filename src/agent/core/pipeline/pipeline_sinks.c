@@ -8,6 +8,7 @@
 #include "agent/core/pipeline/native_code.h"
 #include "agent/capture/stacks/launch_stacks.h"
 #include "agent/capture/context/context.h"
+#include "agent/capture/context/steps.h"
 #include "agent/correlate/trace/devices.h"
 #include "agent/capture/cupti/selection.h"
 #include "agent/capture/sleep_control.h"
@@ -193,6 +194,7 @@ enum status pipeline_prepare_spans(const struct pipeline_options *options, struc
                                               selection_has_activity(settings, ACTIVITY_GRAPH_TRACE),
                                           .expects_devices = true,
                                           .forget_code = launch_stacks_forget,
+                                          .release_hold = steps_release_request,
                                           .slept_between = sleep_control_slept_between,
                                           .take_overhead = clock_source ? NULL : agent_overhead_take,
                                           .sink = {state->outputs, on_span, on_device, on_session}};

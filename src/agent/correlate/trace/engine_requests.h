@@ -52,6 +52,7 @@ struct request_trace {
 struct request {
     uint64_t number;             /* 0: free */
     uint32_t next;               /* in its bucket, or of the free ones; index + 1 */
+    uint32_t seen_s;             /* seconds since 1970: it came, or had an iteration; 0: unknown */
     struct request_trace *trace; /* NULL: not sampled */
     char id[REQUEST_ID_BYTES];
 };

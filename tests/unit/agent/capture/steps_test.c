@@ -382,6 +382,9 @@ static void test_capture_is_on_while_a_sampled_request_is_in_progress(void)
     request(7, ENGINE_REQUEST_END);
     request(7, ENGINE_REQUEST_END); /* once more */
     assert_int_equal(active_contexts_count(), 0);
+    request(9, ENGINE_REQUEST);
+    steps_release_request();
+    assert_int_equal(active_contexts_count(), 0);
 }
 
 /* If it ends its parent's request, too, that does not count. */

@@ -10,13 +10,27 @@
 #define SEED 11
 
 static struct step_rules rules;
+static unsigned released;
+static uint64_t clock_ns;
+
+static void release_hold(void)
+{
+    released++;
+}
+
+static uint64_t moved_clock(void)
+{
+    return clock_ns;
+}
 
 static void begin_engine(uint64_t threshold)
 {
+    released = 0;
     rules = (struct step_rules){.own = 9, .rank = -1, .world_size = -1, .iteration_threshold = threshold};
     settings.memory_bytes_max = 64 << 20;
     struct correlate_options options = usual_options();
     options.steps = &rules;
+    options.release_hold = release_hold;
     begin_as(&options);
 }
 
@@ -216,13 +230,8 @@ static void test_links_lead_both_ways(void **state)
 static void test_links_of_a_large_iteration(void **state)
 {
     static struct iteration_part parts[130];
-    struct trace_context process = {.trace_id = {0x55}, .span_id = {0x66}, .flags = TRACE_FLAG_SAMPLED};
+    parent = (struct trace_context){.trace_id = {0x55}, .span_id = {0x66}, .flags = TRACE_FLAG_SAMPLED};
     begin_engine(0);
-    struct correlate_options options = usual_options();
-    correlate_destroy(correlate);
-    options.steps = &rules;
-    options.parent = &process;
-    begin_as(&options);
     for (uint32_t i = 0; i < 130; i++) {
         request(2 * i + 2, "r", (uint8_t)(i + 1), 1);
         parts[i] = part(2 * i + 2, REQUEST_DECODE, 1);
@@ -234,7 +243,7 @@ static void test_links_of_a_large_iteration(void **state)
     assert_int_equal(rank->span.link_count, 129);
     for (uint8_t trace = 1; trace <= 128; trace++)
         assert_true(has_link(rank, request_span(trace)));
-    assert_memory_equal(rank->links[128].trace_id, process.trace_id, 16);
+    assert_memory_equal(rank->links[128].trace_id, parent.trace_id, 16);
     assert_int_equal(attr_int(only("iteration 1"), "engine.iteration.links_left_out"), 2);
 }
 
@@ -669,6 +678,117 @@ static void test_a_summary_has_a_limit_of_links(void **state)
     assert_int_equal(attr_int(only("iteration 1"), "engine.iteration.requests"), 200);
 }
 
+#define MINUTES(n) (60 * NS_PER_SECOND * (n))
+
+static void sweep(uint64_t minutes)
+{
+    engine_spans_sweep(correlate, BASE_NS + MINUTES(minutes));
+}
+
+/* The sweep goes by the time of the one before, because later events may be on their way. */
+static void test_requests_without_an_end_are_given_up(void **state)
+{
+    struct iteration_part parts[] = {part(3, REQUEST_PREFILL, 4), part(4, REQUEST_DECODE, 1),
+                                     part(8, REQUEST_DECODE, 1)};
+    begin_engine(1ull << 56);
+    request(3, "lost", 1, 1); /* keeps capture awake */
+    request(4, "unsampled", 2, 0);
+    request(6, "queued", 3, 1);
+    request(8, "busy", 4, 1);
+    iteration(1, 1000, parts, 3);
+    end_iteration(2000);
+    iteration(2, MINUTES(5), &parts[2], 1);
+    end_iteration(MINUTES(5) + 1000);
+    for (int i = 0; i < 3; i++)
+        tick_after(20);
+    sweep(11);
+    engine_spans_sweep(correlate, BASE_NS + MINUTES(11) + NS_PER_SECOND); /* too early */
+    assert_int_equal(span_count, 0);
+    sweep(12);
+    assert_int_equal(span_count, 2);
+    assert_int_equal(counter_get(COUNTER_engine_requests_unfinished), 3);
+    assert_int_equal(released, 1);
+    expect_text(request_span(1), "engine.request.end", "unfinished");
+    assert_int_equal(request_span(1)->span.end_ns, BASE_NS + 2000);
+    expect_text(only("engine request"), "gen_ai.request.id", "queued");
+    assert_int_equal(only("engine request")->span.start_ns, BASE_NS + NS_PER_SECOND);
+    end_request_as(3, MINUTES(12), REQUEST_FINISHED, 9); /* after all */
+    end_request_as(8, MINUTES(12), REQUEST_FINISHED, 9);
+    correlate_finish(correlate);
+    assert_int_equal(span_count, 3);
+    expect_text(request_span(4), "engine.request.end", "finished");
+}
+
+static void test_requests_in_an_iteration_are_not_given_up(void **state)
+{
+    struct iteration_part one = part(2, REQUEST_PREFILL, 4);
+    begin_engine(1ull << 56);
+    request(2, "r1", 1, 1);
+    iteration(1, 1000, &one, 1);
+    sweep(30);
+    sweep(31);
+    assert_int_equal(counter_get(COUNTER_engine_requests_unfinished), 0);
+    end_iteration(MINUTES(40));
+    for (int i = 0; i < 3; i++)
+        tick_after(20);
+    sweep(41);
+    sweep(42);
+    assert_int_equal(request_span(1)->span.end_ns, BASE_NS + MINUTES(40));
+    assert_int_equal(counter_get(COUNTER_engine_requests_unfinished), 1);
+}
+
+static void test_requests_of_unknown_times_are_kept(void **state)
+{
+    struct engine_event event = {.type = ENGINE_REQUEST, .bytes = sizeof event, .request = {.number = 2}};
+    begin_engine(0);
+    engine_spans_note(correlate, &event, 0); /* before capture starts */
+    sweep(30);
+    sweep(31);
+    assert_int_equal(counter_get(COUNTER_engine_requests_unfinished), 0);
+}
+
+/* Of all requests in progress, ENGINE_REQUESTS_TRACED_MAX have spans. */
+static void test_requests_that_are_given_up_make_room(void **state)
+{
+    begin_engine(0);
+    for (uint64_t number = 1; number <= 450; number++)
+        request(2 * number, "r", 1, 1);
+    assert_int_equal(counter_get(COUNTER_engine_requests_untraced), 2);
+    sweep(11);
+    sweep(12);
+    assert_int_equal(span_count, 448);
+    assert_int_equal(counter_get(COUNTER_engine_requests_unfinished), 450);
+    request(1000, "r", 9, 1);
+    end_request_as(1000, MINUTES(12), REQUEST_FINISHED, 1);
+    assert_int_equal(counter_get(COUNTER_engine_requests_untraced), 2);
+    assert_int_equal(spans[448].span.trace_id[0], 9);
+}
+
+static void test_requests_are_given_up_while_no_event_comes(void **state)
+{
+    begin_engine(0);
+    request(2, "r1", 1, 1);
+    clock_source = moved_clock;
+    for (uint64_t minutes = 0; minutes < 12; minutes++) {
+        clock_ns = BASE_NS + MINUTES(minutes);
+        tick_after(20);
+        assert_int_equal(span_count, 0);
+    }
+    clock_ns = BASE_NS + MINUTES(12);
+    tick_after(20);
+    only("engine request");
+}
+
+/* At exit, too, it has a time. */
+static void test_requests_without_an_iteration_have_a_time(void **state)
+{
+    begin_engine(0);
+    request(2, "r1", 1, 1);
+    correlate_finish(correlate);
+    assert_int_equal(only("engine request")->span.start_ns, BASE_NS + NS_PER_SECOND);
+    assert_int_equal(counter_get(COUNTER_engine_requests_unfinished), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -701,6 +821,12 @@ int main(void)
         TEST(test_a_summary_says_if_capture_slept),
         TEST(test_a_summary_hides_neighbors_if_asked_to),
         TEST(test_a_summary_has_a_limit_of_links),
+        TEST(test_requests_without_an_end_are_given_up),
+        TEST(test_requests_in_an_iteration_are_not_given_up),
+        TEST(test_requests_of_unknown_times_are_kept),
+        TEST(test_requests_that_are_given_up_make_room),
+        TEST(test_requests_are_given_up_while_no_event_comes),
+        TEST(test_requests_without_an_iteration_have_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -161,6 +161,21 @@ static void test_failed_and_aborted_requests_have_a_duration_only(void **state)
     assert_int_equal(figures(0)->active, 0);
 }
 
+static void test_requests_without_an_end_are_not_active_for_ever(void **state)
+{
+    serve(2, SAMPLED);
+    for (int i = 0; i < 3; i++)
+        tick_after(20);
+    engine_spans_sweep(correlate, BASE_NS + 2 * REQUEST_IDLE_S * NS_PER_SECOND);
+    assert_int_equal(figures(0)->active, 1);
+    engine_spans_sweep(correlate, BASE_NS + 3 * REQUEST_IDLE_S * NS_PER_SECOND);
+    assert_int_equal(figures(0)->active, 0);
+    end_as(2, 6000, REQUEST_FINISHED, 3); /* after all */
+    assert_int_equal(figures(0)->active, 0);
+    for (unsigned end = 0; end < REQUEST_ENDS; end++)
+        expect(figures(0)->requests[end], 0, 0);
+}
+
 static void test_the_last_chunk_of_the_prompt_brings_the_first_token(void **state)
 {
     request(2, UNSAMPLED);
@@ -386,6 +401,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         METRICS_TEST(test_requests_count_sampled_or_not),
         METRICS_TEST(test_failed_and_aborted_requests_have_a_duration_only),
+        METRICS_TEST(test_requests_without_an_end_are_not_active_for_ever),
         METRICS_TEST(test_the_last_chunk_of_the_prompt_brings_the_first_token),
         METRICS_TEST(test_a_request_may_end_in_its_iteration),
         METRICS_TEST(test_the_prompt_may_have_been_computed_elsewhere),
