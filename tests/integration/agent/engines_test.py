@@ -24,10 +24,10 @@ def traceparent(number, flags="01"):
 
 
 class Engines(Case):
-    def play(self, *words, settings=None, lines=0):
+    def play(self, *words, settings=None, lines=0, double="cuspan-replay"):
         self.runs += 1
         self.target, report = self.directory / f"{self.runs}.jsonl", self.directory / f"engines-{self.runs}"
-        double = agent_case.BUILD / "libcuspan-replay.so"
+        double = agent_case.BUILD / f"lib{double}.so"
         outputs = {} if (settings or {}).get("record_file") else {"output_file": self.target}
         chosen = {"cupti.library": double, **outputs, "accounts_file": report, "exit_deadline_ms": 60000,
                   "engine.ratio": 1, **(settings or {})}
@@ -160,6 +160,17 @@ class Engines(Case):
             words += {3: ["stop"], 5: ["start"]}.get(number, []) + [f"iteration={number}", "play", "iteration-end"]
         request, = self.named(self.play(*words, "request-end=r1"), "test request")
         self.assertEqual([request.attributes[f"engine.request.{name}"] for name in ("iterations", "iterations_measured")], [6, 4])
+
+    def test_a_stop_ends_no_iteration_that_begins_after_the_next_start(self):
+        """Tracing starts again while the agent takes what was left at the stop. It does that in its next flush, because the one of each
+        second is far away, and the two before have taken what the calls wanted."""
+        words = ("request=r1," + traceparent(1), "iteration=1", "play", "iteration-end", "flush", "flush", "stop-held", "start", "iteration=2",
+                 "play", "let-go", "flush", "play", "iteration-end", "request-end=r1")
+        result = self.play(*words, settings={"cupti.flush_interval_ms": 3600000}, double="steered_replay")
+        ranks = self.named(result, "rank 0")
+        self.assertEqual([(rank.attributes["engine.iteration.number"], rank.attributes["cuda.total.kernels"]) for rank in ranks],
+                         [(1, 1), (2, 2)])
+        self.assertNotIn("stop", [rank.attributes["cuda.session.end_reason"] for rank in ranks])
 
     def test_tables_have_them(self):
         result = self.play(*self.SERVED)

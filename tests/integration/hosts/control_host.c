@@ -8,6 +8,9 @@
  * following steps in a forked child), leak (leaks a block of memory), descriptors (closes all from 3 on, and
  * opens its own listening socket at each of their numbers). Each step prints "STEP: ANSWER".
  *
+ * With steered_replay as DOUBLE: stop-held (stops, and waits until the agent, which has seen it, flushes; the
+ * flush waits, too), let-go (which ends this wait).
+ *
  * A serving engine: request=ID[,TRACEPARENT[,HEADER=VALUE]], iteration=NUMBER (with a part of each request:
  * at first a prefill of 20 tokens, then a decode), rank=NUMBER (of later iterations), here=NUMBER (attaches
  * that iteration to the thread), iteration-end, summary=NUMBER, request-end=ID. */
@@ -15,6 +18,8 @@
 #include "forked_child.h"
 #include "agent/recording/replay_seam.h"
 
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +34,8 @@
 #define DESCRIPTORS 400 /* the agent's are from 256 on */
 
 static cuspan_replay_run_fn *run;
+static _Atomic(void (*)(void)) *steered_flush;
+static sem_t flush_came, flush_may_go;
 static uint64_t token;
 
 static void load_double(const char *path, const char *recording)
@@ -41,6 +48,7 @@ static void load_double(const char *path, const char *recording)
     }
     cuspan_replay_load_fn *load = (cuspan_replay_load_fn *)dlsym(library, "cuspan_replay_load");
     run = (cuspan_replay_run_fn *)dlsym(library, "cuspan_replay_run");
+    steered_flush = dlsym(library, "steered_flush");
     if (load(recording, &err) != STATUS_OK) {
         fprintf(stderr, "%s\n", err.text);
         exit(2);
@@ -70,6 +78,26 @@ static int inject(const char *agent)
     void *library = dlopen(agent, RTLD_NOW | RTLD_LOCAL);
     int (*initialize)(void) = library ? (int (*)(void))dlsym(library, "InitializeInjection") : NULL;
     return initialize ? initialize() : -1;
+}
+
+/* On the agent's thread. */
+static void hold_flush(void)
+{
+    if (cuspan_is_on())
+        return; /* one before the stop */
+    atomic_store(steered_flush, NULL);
+    sem_post(&flush_came);
+    sem_wait(&flush_may_go);
+}
+
+static int stop_held(void)
+{
+    sem_init(&flush_came, 0, 0);
+    sem_init(&flush_may_go, 0, 0);
+    atomic_store(steered_flush, hold_flush);
+    int answer = cuspan_stop();
+    sem_wait(&flush_came);
+    return answer;
 }
 
 /* Continues as the child; the parent ends as its child did. */
@@ -210,6 +238,10 @@ static int step(const char *name, const char *agent)
         return cuspan_start(agent);
     if (strcmp(name, "stop") == 0)
         return cuspan_stop();
+    if (strcmp(name, "stop-held") == 0)
+        return stop_held();
+    if (strcmp(name, "let-go") == 0)
+        return sem_post(&flush_may_go);
     if (strcmp(name, "flush") == 0)
         return cuspan_flush(FLUSH_MS);
     if (strcmp(name, "flush-0") == 0)
