@@ -2,6 +2,9 @@
 #include "agent/correlate/thread_events.h"
 #include "agent/correlate/gpu_join.h"
 #include "agent/correlate/call_spans.h"
+#include "model/metrics/views.h"
+
+#include <stdlib.h>
 
 struct kept spans[SPANS_MAX];
 uint32_t span_count;
@@ -236,6 +239,27 @@ int teardown(void **state)
 {
     correlate_destroy(correlate);
     correlate = NULL;
+    return 0;
+}
+
+static struct streams *streams;
+
+int setup_metrics(void **state, const struct step_rules *rules)
+{
+    setup(state);
+    assert_int_equal(streams_create(NULL, 0, HISTOGRAM_EXPLICIT, &streams), STATUS_OK);
+    settings.metrics.is_on = true;
+    settings.metrics.streams = streams;
+    struct correlate_options options = usual_options();
+    options.steps = rules;
+    begin_as(&options);
+    return 0;
+}
+
+int teardown_metrics(void **state)
+{
+    teardown(state);
+    free(streams);
     return 0;
 }
 

@@ -68,6 +68,9 @@ void begin_as(const struct correlate_options *options);
 void begin(void);
 int setup(void **state);
 int teardown(void **state);
+/* setup(), and begin() with metrics and steps. `rules` must outlive the test. */
+int setup_metrics(void **state, const struct step_rules *rules);
+int teardown_metrics(void **state);
 uint64_t later_clock(void);
 void attach_flags(const struct thread_info *on, uint8_t number, uint8_t flags, const char *state);
 void attach(uint8_t number);

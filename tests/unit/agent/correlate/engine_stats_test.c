@@ -5,7 +5,6 @@
 #include "agent/correlate/session_spans.h"
 #include "agent/correlate/trace/engine_requests.h"
 #include "base/accounting/counters.h"
-#include "model/metrics/views.h"
 
 #include <stdlib.h>
 
@@ -15,37 +14,23 @@
 #define UNKNOWN   UINT64_MAX
 
 static struct step_rules rules;
-static struct streams *streams;
 static const char *engine;
 static int32_t rank;
 static uint8_t kind;
 
-static int setup_metrics(void **state)
+static int setup_engine(void **state)
 {
-    setup(state);
-    assert_int_equal(streams_create(NULL, 0, HISTOGRAM_EXPLICIT, &streams), STATUS_OK);
+    rules = (struct step_rules){.own = 9, .rank = -1, .world_size = -1};
     engine = "vllm";
     rank = 0;
     kind = ITERATION_FORWARD;
-    settings.metrics.is_on = true;
-    settings.metrics.streams = streams;
+    setup_metrics(state, &rules);
     settings.output_count = 1;
     settings.memory_bytes_max = 64 << 20;
-    rules = (struct step_rules){.own = 9, .rank = -1, .world_size = -1};
-    struct correlate_options options = usual_options();
-    options.steps = &rules;
-    begin_as(&options);
     return 0;
 }
 
-static int teardown_metrics(void **state)
-{
-    teardown(state);
-    free(streams);
-    return 0;
-}
-
-#define METRICS_TEST(name) cmocka_unit_test_setup_teardown(name, setup_metrics, teardown_metrics)
+#define METRICS_TEST(name) cmocka_unit_test_setup_teardown(name, setup_engine, teardown_metrics)
 
 static uint64_t at(uint64_t time)
 {

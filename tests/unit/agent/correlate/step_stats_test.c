@@ -4,7 +4,6 @@
 #include "agent/correlate/totals/step_stats.h"
 #include "agent/correlate/trace/sampler.h"
 #include "model/metrics/histogram.h"
-#include "model/metrics/views.h"
 #include "agent/correlate/session_spans.h"
 #include "agent/correlate/gpu_join.h"
 
@@ -13,31 +12,16 @@
 #define ALL_REDUCE "_Z39ncclDevKernel_AllReduce_Sum_f32_RING_LLi"
 
 static struct step_rules rules;
-static struct streams *streams;
 static uint32_t call_id;
 
-static int setup_metrics(void **state)
+static int setup_steps(void **state)
 {
-    setup(state);
-    call_id = 0;
-    assert_int_equal(streams_create(NULL, 0, HISTOGRAM_EXPLICIT, &streams), STATUS_OK);
-    settings.metrics.is_on = true;
-    settings.metrics.streams = streams;
     rules = (struct step_rules){.job = 7, .own = 9, .rank = 1, .world_size = 2};
-    struct correlate_options options = usual_options();
-    options.steps = &rules;
-    begin_as(&options);
-    return 0;
+    call_id = 0;
+    return setup_metrics(state, &rules);
 }
 
-static int teardown_metrics(void **state)
-{
-    teardown(state);
-    free(streams);
-    return 0;
-}
-
-#define METRICS_TEST(name) cmocka_unit_test_setup_teardown(name, setup_metrics, teardown_metrics)
+#define METRICS_TEST(name) cmocka_unit_test_setup_teardown(name, setup_steps, teardown_metrics)
 
 static void step(int64_t number, uint64_t time, enum step_kind kind)
 {
