@@ -170,13 +170,13 @@ static void test_iteration_is_a_trace_with_its_rank_and_calls(void **state)
     struct step_identity identity = iteration_identify(SEED, 1);
     assert_memory_equal(root->span.trace_id, identity.trace_id, 16);
     assert_memory_equal(root->span.span_id, identity.span_id, 8);
-    expect_text(root, "engine.name", "vllm");
     expect_text(root, "engine.iteration.kind", "forward");
     assert_int_equal(attr_int(root, "engine.iteration.requests"), 2);
     assert_int_equal(attr_int(root, "engine.iteration.prefill_tokens"), 80);
     assert_int_equal(attr_int(root, "engine.iteration.decode_tokens"), 0);
     const struct kept *rank = rank_of(1);
     expect_child(rank, root);
+    expect_text(rank, "engine.name", "vllm"); /* that of the root was freed */
     assert_int_equal(rank->span.start_ns, BASE_NS + 1000);
     assert_int_equal(rank->span.end_ns, BASE_NS + 2200); /* with its GPU work */
     assert_int_equal(attr_int(rank, "cuda.total.kernels"), 1);
