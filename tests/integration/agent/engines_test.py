@@ -172,6 +172,15 @@ class Engines(Case):
                          [(1, 1), (2, 2)])
         self.assertNotIn("stop", [rank.attributes["cuda.session.end_reason"] for rank in ranks])
 
+    def test_a_request_without_an_end_is_given_up(self):
+        """And capture falls asleep, as it had before the request. The flush after a move of the clock looks for such requests, and the
+        next ones let the agent see that nothing is in progress."""
+        words = ("request=r1," + traceparent(1), "iteration=1", "play", "iteration-end", "flush", "later=720", "flush", "later=20", "flush")
+        result = self.play(*words, "flush", "flush", "flush", settings={"engine.ratio": 0, "sampling.sleep": "always"}, double="steered_replay")
+        request, = self.named(result, "test request")
+        self.assertEqual((request.attributes["engine.request.end"], request.attributes["engine.request.iterations"]), ("unfinished", 1))
+        self.assertEqual([result.report["counters"][name] for name in ("engine_requests_unfinished", "sleeps")], [1, 2])
+
     def test_tables_have_them(self):
         result = self.play(*self.SERVED)
         done = subprocess.run([agent_case.BUILD / "cuspan", "stat", "--json", "--table", "iterations,engine_requests", self.target],

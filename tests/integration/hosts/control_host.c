@@ -9,7 +9,8 @@
  * opens its own listening socket at each of their numbers). Each step prints "STEP: ANSWER".
  *
  * With steered_replay as DOUBLE: stop-held (stops, and waits until the agent, which has seen it, flushes; the
- * flush waits, too), let-go (which ends this wait).
+ * flush waits, too), let-go (which ends this wait), later=SECONDS (moves the
+ * agent's clock).
  *
  * A serving engine: request=ID[,TRACEPARENT[,HEADER=VALUE]], iteration=NUMBER (with a part of each request:
  * at first a prefill of 20 tokens, then a decode), rank=NUMBER (of later iterations), here=NUMBER (attaches
@@ -35,6 +36,7 @@
 
 static cuspan_replay_run_fn *run;
 static _Atomic(void (*)(void)) *steered_flush;
+static _Atomic uint64_t *steered_ns;
 static sem_t flush_came, flush_may_go;
 static uint64_t token;
 
@@ -49,6 +51,7 @@ static void load_double(const char *path, const char *recording)
     cuspan_replay_load_fn *load = (cuspan_replay_load_fn *)dlsym(library, "cuspan_replay_load");
     run = (cuspan_replay_run_fn *)dlsym(library, "cuspan_replay_run");
     steered_flush = dlsym(library, "steered_flush");
+    steered_ns = dlsym(library, "steered_ns");
     if (load(recording, &err) != STATUS_OK) {
         fprintf(stderr, "%s\n", err.text);
         exit(2);
@@ -242,6 +245,10 @@ static int step(const char *name, const char *agent)
         return stop_held();
     if (strcmp(name, "let-go") == 0)
         return sem_post(&flush_may_go);
+    if (strncmp(name, "later=", 6) == 0) {
+        atomic_fetch_add(steered_ns, strtoull(name + 6, NULL, 10) * 1000000000);
+        return 0;
+    }
     if (strcmp(name, "flush") == 0)
         return cuspan_flush(FLUSH_MS);
     if (strcmp(name, "flush-0") == 0)
