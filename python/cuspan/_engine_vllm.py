@@ -2,9 +2,10 @@
 
 The scheduler's output carries the stamp to the workers, and a request's trace headers its context to the scheduler. If
 vLLM itself does not trace, they end there: otherwise they would come back with each output. If a stop string ends a
-request, the front end aborts it: so it counts as aborted.
+request, the front end aborts it: so it counts as aborted. If EngineCore is in the program's own process, but workers
+are not, these get the last ends with the next requests.
 
-Not followed: Ray's workers before vLLM 0.33, which call the model runner directly, and the front end in Rust.
+Not followed: the front end in Rust.
 
 Tested with vLLM 0.20.2, 0.24.0 and 0.32.0 (CPU builds; asynchronous scheduling and speculation with replaced functions
 of these builds), and 0.24.0 on an H200."""
@@ -179,7 +180,9 @@ def follow_worker(agent: _agent.Agent, module: ModuleType) -> None:
 
     def made(self: Any, result: object) -> None:
         if result is not RAISED:
-            _Worker(agent, self.worker)
+            worker = _Worker(agent, self.worker)
+            if hasattr(self, "execute_model_ray"):
+                worker.follow_ray(self)
 
     hook(wrapper, "init_worker", "vLLM WorkerWrapperBase", lambda self, *_args, **_keywords: self, made)
 
@@ -198,6 +201,14 @@ class _Worker:
         if self._samples:
             hook(worker, "sample_tokens", label, after=self._sampled)
         hook(worker, "execute_dummy_batch", label, lambda *_: self._rank.begin_dummy(), self._dummy_ended)
+
+    def follow_ray(self, wrapper: Any) -> None:
+        """A compiled graph of Ray's calls the model runner directly. Removed in 0.33."""
+
+        def execute(given: Any, *_args: Any, **_keywords: Any) -> None:
+            self._execute(given[0] if isinstance(given, tuple) else given)
+
+        hook(wrapper, "execute_model_ray", "vLLM RayWorkerWrapper", execute, self._sampled)
 
     def _execute(self, scheduler_output: Any, *_args: Any, **_keywords: Any) -> bool:
         stamp = getattr(scheduler_output, "cuspan", None)

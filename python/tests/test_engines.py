@@ -448,6 +448,26 @@ class Vllm(Case):
         engine.step({"a": 5})
         self.assertEqual([event[0] for event in self.agent.events], ["request", "iteration", "iteration end"])
 
+    def test_compiled_graphs_of_ray(self):
+        """They call a function of the wrapper, which calls neither of the worker's."""
+        modules = fake_vllm()
+        seen = []
+        modules.WorkerWrapperBase.execute_model_ray = lambda _, given: seen.append(given) or (given, "output")
+        _engine_vllm.follow_core(self.agent, modules)
+        _engine_vllm.follow_worker(self.agent, modules)
+        engine = Engine(modules)
+        engine.add("a", prompt=5)
+        output = engine.scheduler.schedule({"a": 5})
+        self.assertEqual(engine.wrapper.execute_model_ray((output, None)), ((output, None), "output"))
+        second = engine.scheduler.schedule({"a": 1})
+        engine.wrapper.execute_model_ray(second)  # so in 0.11
+        engine.wrapper.execute_model_ray((None, None))
+        self.assertEqual(seen, [(output, None), second, (None, None)])
+        self.assertEqual(
+            [event[0] for event in self.agent.events],
+            ["request", "iteration", "iteration end", "iteration", "iteration end"],
+        )
+
     def test_0_11(self):
         """The wrapper of workers is in another module, and resumed requests are flags."""
         _engine_vllm.follow_worker(self.agent, types.ModuleType("vllm.v1.worker.worker_base"))
@@ -590,9 +610,9 @@ class Engine:
         self.front = modules.OutputProcessor()
         self.scheduler = Scheduler()
         self.core = modules.EngineCore(self.scheduler, traces)
-        wrapper = modules.WorkerWrapperBase()
-        wrapper.init_worker([])
-        self.worker = wrapper.worker
+        self.wrapper = modules.WorkerWrapperBase()
+        self.wrapper.init_worker([])
+        self.worker = self.wrapper.worker
 
     def add(self, name, prompt, headers=None):
         request = types.SimpleNamespace(
