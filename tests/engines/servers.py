@@ -22,10 +22,12 @@ HERE = Path(__file__).resolve().parent
 PYTHON = HERE.parents[1] / "python"
 REQUESTS = int(os.environ.get("REQUESTS", "50"))
 PREFILL, DECODE = 0, 1
+DUMMY = 1  # a kind of iterations
 _WARNED = re.compile(r"cuspan: [^\n]*")
 ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "OMP_NUM_THREADS": "1",
+    "TORCHDYNAMO_DISABLE": "1",
     "VLLM_CPU_KVCACHE_SPACE": "1",
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",
     "VLLM_NO_USAGE_STATS": "1",
@@ -36,7 +38,20 @@ ENVIRONMENT = {
 }
 
 
-def make_model(folder: Path) -> None:
+VLLM_SETTINGS = {
+    "load_format": "dummy",
+    "enforce_eager": True,
+    "max_model_len": 1024,
+    "dtype": "float32",
+    "max_num_seqs": 32,
+    "max_num_batched_tokens": 256,
+    "enable_logging_iteration_details": True,
+    "disable_log_stats": False,
+}
+
+
+def make_model(folder: Path, **more: object) -> None:
+    """`more` replaces entries of its config.json."""
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
@@ -58,6 +73,7 @@ def make_model(folder: Path) -> None:
         "eos_token_id": 2,
         "tie_word_embeddings": False,
         "torch_dtype": "float32",
+        **more,
     }
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(config))
@@ -92,15 +108,17 @@ class Events:
     """The reports of an engine's processes."""
 
     def __init__(self, folder: Path) -> None:
-        self.by_process = {
-            path.stem: [json.loads(line) for line in path.read_text().splitlines()] for path in folder.glob("*.jsonl")
-        }
+        paths = sorted(folder.glob("*.jsonl"), key=lambda path: path.stat().st_mtime)
+        self.by_process = {path.stem: [json.loads(line) for line in path.read_text().splitlines()] for path in paths}
         self.ranks: dict[int, list[dict]] = {}
         self.requests: dict[tuple[str, int], dict] = {}  # by process and number
         self.iterations: list[dict] = []
+        self.dummies: list[dict] = []
         self.here: list[dict] = []
         for process, records in self.by_process.items():
-            iterations = [record for record in records if record["what"] == "iteration" and record["kind"] != 1]
+            made = [record for record in records if record["what"] == "iteration"]
+            iterations = [record for record in made if record["kind"] != DUMMY]
+            self.dummies += [record for record in made if record["kind"] == DUMMY]
             if iterations:
                 self.ranks[iterations[0]["rank"]] = iterations
                 self.iterations += iterations
@@ -151,7 +169,7 @@ class Server:
                 thread.start()
             for thread in threads:
                 thread.join()
-            time.sleep(2 if leave else 0)
+            time.sleep(2)  # what follows the last answer
         return Events(self.folder)
 
     def log(self) -> str:
@@ -171,12 +189,45 @@ class EngineCase(unittest.TestCase):
     """Runs an engine whose processes report."""
 
     LOAD = ""  # a program that passes requests to the engine
+    CONFIG: dict[str, object] = {}  # of the model
 
     @classmethod
     def setUpClass(cls) -> None:
         cls.folder = Path(tempfile.mkdtemp(prefix="cuspan-engines-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder, True)
-        make_model(cls.folder / "model")
+        make_model(cls.folder / "model", **cls.CONFIG)
+
+    def check_ranks(self, events: Events, log: str, ranks: int) -> None:
+        """All ranks report the same iterations, each of which ends before the next. Only rank 0 has the parts."""
+        first = events.ranks[0]
+        self.assertEqual([made["number"] for made in first], list(range(first[0]["number"], first[-1]["number"] + 1)))
+        self.assertEqual(sorted(events.ranks), list(range(ranks)))
+        self.assertEqual({made["ranks"] for made in first}, {ranks})
+        for rank, iterations in events.ranks.items():
+            same = "seed", "number", "kind", "recorded", "ranks"
+            self.assertEqual(
+                [[one[key] for key in same] for one in iterations], [[one[key] for key in same] for one in first]
+            )
+            self.assertTrue(rank == 0 or not any(made["parts"] for made in iterations))
+        self.check_ends(events)
+        self.assertEqual(warnings_of(log), [])
+
+    def check_ends(self, events: Events) -> None:
+        for records in events.by_process.values():
+            found = [record["what"] for record in records if record["what"].startswith("iteration")]
+            self.assertEqual(found, ["iteration", "iteration_end"] * (len(found) // 2))
+
+    def check_broken(self, engine: str, points: list[str], *arguments: str, **environment: str) -> None:
+        """Each hook is missing, or raises, in turn: the same line in each process that has it, and the same tokens."""
+        done, _, _ = self.load(*arguments, requests=12, **environment)
+        wanted = [made["tokens"] for made in done]
+        for point in points:
+            for how in "missing", "raising":
+                with self.subTest(point, how=how):
+                    broken = {"ENGINE_BROKEN": f"{engine} {point}:{how}"}
+                    done, _, log = self.load(*arguments, requests=12, **environment, **broken)
+                    self.assertEqual([made["tokens"] for made in done], wanted)
+                    self.assertEqual(len(set(warnings_of(log))), 1, warnings_of(log))
 
     def load(self, *arguments: str, requests: int = REQUESTS, **environment: str) -> tuple[list[dict], Events, str]:
         """Returns the engine's results, the events and the log."""

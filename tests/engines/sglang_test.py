@@ -39,16 +39,8 @@ class Case(EngineCase):
                 decodes.append(decoding)
         self.assertEqual(prefills, [(int(a), int(b)) for a, b in _PREFILL.findall(log)])
         self.assertEqual(decodes, [int(count) for count in _DECODE.findall(log)])
-        self.assertEqual([made["number"] for made in first], list(range(first[0]["number"], first[-1]["number"] + 1)))
-        self.assertEqual(sorted(events.ranks), list(range(ranks)))
-        for rank, iterations in events.ranks.items():
-            same = "seed", "number", "kind", "recorded", "ranks"
-            self.assertEqual(
-                [[one[key] for key in same] for one in iterations], [[one[key] for key in same] for one in first]
-            )
-            self.assertTrue(rank == 0 or not any(made["parts"] for made in iterations))
+        self.check_ranks(events, log, ranks)
         self.check_requests(done, events)
-        self.assertEqual(warnings_of(log), [])
         print(
             f"{self.id().split('.')[-1]}: {len(first)} iterations, {len(prefills)} + {len(decodes)} in SGLang's log, "
             f"{ranks} ranks, {sum(part[3] for made in first for part in made['parts'])} tokens"
@@ -142,8 +134,6 @@ class Http(Case):
 
 
 class Broken(Case):
-    """Each hook is missing, or raises, in turn: the same line in each process that has it, and the same tokens."""
-
     POINTS = [
         "APIServerReqTimeStats.__init__",
         "ReqTimeStatsBase.__getstate__",
@@ -153,14 +143,7 @@ class Broken(Case):
     ]
 
     def test_each_hook(self) -> None:
-        done, _, _ = self.load(requests=12)
-        wanted = [made["tokens"] for made in done]
-        for point in self.POINTS:
-            for how in "missing", "raising":
-                with self.subTest(point, how=how):
-                    done, _, log = self.load(requests=12, ENGINE_BROKEN=f"SGLang {point}:{how}")
-                    self.assertEqual([made["tokens"] for made in done], wanted)
-                    self.assertEqual(len(set(warnings_of(log))), 1, warnings_of(log))
+        self.check_broken("SGLang", self.POINTS)
 
 
 if __name__ == "__main__":

@@ -8,9 +8,7 @@ import json
 import random
 import sys
 
-
-def traceparent(at):
-    return f"00-{at + 1:032x}-{at + 1:016x}-01"
+from servers import VLLM_SETTINGS, traceparent
 
 
 async def load(model, count, arguments):
@@ -26,22 +24,14 @@ async def load(model, count, arguments):
     prompts = arguments.pop("prompts", [3, 17, 60, 130, 400, 700])
     outputs = arguments.pop("outputs", [1, 2, 8, 30, 64])
     sequences = arguments.pop("sequences", 1)
-    settings = {
-        "load_format": "dummy",
-        "skip_tokenizer_init": True,
-        "enforce_eager": True,
-        "max_model_len": 1024,
-        "dtype": "float32",
-        "max_num_seqs": 32,
-        "max_num_batched_tokens": 256,
-        "enable_logging_iteration_details": True,
-        "disable_log_stats": False,
-    }
-    engine = AsyncLLM.from_engine_args(AsyncEngineArgs(model=model, **{**settings, **arguments}))
+    only_prefill = arguments.pop("only_prefill", False)  # the same prompts, and one token each
+    settings = {**VLLM_SETTINGS, "skip_tokenizer_init": True, **arguments}
+    engine = AsyncLLM.from_engine_args(AsyncEngineArgs(model=model, **settings))
     rng = random.Random(7)
 
     async def one(at):
         length, wanted = rng.choice(prompts), rng.choice(outputs)
+        wanted = 1 if only_prefill else wanted
         prompt = ([5, 6, 7, 8] * 200)[:length] if repeats else [rng.randrange(3, 512) for _ in range(length)]
         sampling = SamplingParams(
             n=sequences,

@@ -10,24 +10,14 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
+from servers import VLLM_SETTINGS, traceparent
 from vllm import LLM, SamplingParams
 from vllm.distributed import cleanup_dist_env_and_memory
 from vllm.lora.request import LoRARequest
 from vllm.sampling_params import BeamSearchParams
-from vllm_load import traceparent
 
 import cuspan
 
-SETTINGS = {
-    "load_format": "dummy",
-    "enforce_eager": True,
-    "max_model_len": 1024,
-    "dtype": "float32",
-    "max_num_seqs": 32,
-    "max_num_batched_tokens": 256,
-    "enable_logging_iteration_details": True,
-    "disable_log_stats": False,
-}
 PROMPTS = [{"prompt_token_ids": [3 + at] * (4 + 70 * at)} for at in range(6)]
 
 
@@ -57,7 +47,7 @@ def main():
     model, folder = sys.argv[1], Path(sys.argv[2])
     make_adapter(folder / "lora")
     done = []
-    llm = LLM(model=model, **SETTINGS)
+    llm = LLM(model=model, **VLLM_SETTINGS)
     with cuspan.attach(traceparent(0)):
         done.append(generated(llm))
     llm.sleep(level=1)
@@ -69,12 +59,12 @@ def main():
         done.append([len(made.sequences) for made in beams])
     end(llm)
 
-    llm = LLM(model=model, enable_lora=True, max_lora_rank=8, **SETTINGS)
+    llm = LLM(model=model, enable_lora=True, max_lora_rank=8, **VLLM_SETTINGS)
     with cuspan.attach(traceparent(3)):
         done.append(generated(llm, lora_request=LoRARequest("lora", 1, str(folder / "lora"))))
     end(llm)
 
-    llm = LLM(model=model, runner="pooling", convert="embed", **SETTINGS)
+    llm = LLM(model=model, runner="pooling", convert="embed", **VLLM_SETTINGS)
     with cuspan.attach(traceparent(4)):
         done.append([len(made.outputs.embedding) for made in llm.embed(PROMPTS)])
     end(llm)
