@@ -1,6 +1,7 @@
 """Lets vLLM's CPU build run what it does not support: n-gram speculation (arguments that its fallbacks do not know),
-asynchronous scheduling (the CUDA streams of its output). In 0.20 to run without binding threads to processors, and in
-0.32 to run pipeline parallelism, whose buffers a run at the start makes, which it leaves out."""
+asynchronous scheduling (the CUDA streams of its output), Ray (which gets the name of a GPU for its resources), and data
+parallelism of mixtures of experts (two collectives). In 0.20 to run without binding threads to processors, and in 0.32 to
+run pipeline parallelism, whose buffers a run at the start makes, which it leaves out."""
 
 import contextlib
 import inspect
@@ -55,6 +56,31 @@ def _replace_streams(module):
     torch.Event = torch.cuda.Event = torch.cuda.Stream = Nothing
 
 
+def _place_with_ray(module):
+    module.CpuPlatform.ray_device_key = "GPU"  # RAY_OVERRIDE_RESOURCES says that there are some
+
+
+def _gather_experts(module):
+    import torch
+    from torch import distributed
+
+    def all_gatherv(self, given, dim=0, sizes=None):
+        if isinstance(given, list):
+            return [all_gatherv(self, one, dim, sizes) for one in given]
+        padded = torch.zeros((max(sizes), *given.shape[1:]), dtype=given.dtype)
+        padded[: given.shape[0]] = given
+        gathered = [torch.empty_like(padded) for _ in sizes]
+        distributed.all_gather(gathered, padded, group=self.device_group)
+        return torch.cat([one[:size] for one, size in zip(gathered, sizes)])
+
+    def reduce_scatterv(self, given, dim=0, sizes=None):
+        distributed.all_reduce(given, group=self.device_group)
+        return given.split(sizes)[self.rank_in_group].contiguous()
+
+    module.CpuCommunicator.all_gatherv = all_gatherv
+    module.CpuCommunicator.reduce_scatterv = reduce_scatterv
+
+
 def _bind_nothing(module):
     def parse(self):
         self.skip_setup, self.auto_setup, self.cpu_lists, self.reserved_cpu_list = True, False, [], []
@@ -75,6 +101,10 @@ def install(names):
     when_imported("vllm.utils.ompmultiprocessing", _bind_nothing)
     if "speculation" in names:
         when_imported("vllm.utils.cpu_triton_utils", _speculate)
+    if "ray" in names:
+        when_imported("vllm.platforms.cpu", _place_with_ray)
+    if "experts" in names:
+        when_imported("vllm.distributed.device_communicators.cpu_communicator", _gather_experts)
     if "async" in names:
         when_imported("vllm.platforms.cpu", _schedule_asynchronously)
         when_imported("vllm.v1.worker.cpu_model_runner", _replace_streams)

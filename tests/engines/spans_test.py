@@ -184,6 +184,47 @@ class Vllm(Engine, unittest.TestCase):
             cls.batches = cls.log.count(" context requests, ")
 
 
+@unittest.skipUnless(importlib.util.find_spec("vllm"), "there is no vLLM")
+class Transfer(unittest.TestCase):
+    """One vLLM computes the prompts, another continues with its KV caches: one trace has a span of each."""
+
+    def test_a_trace_has_a_span_of_each_engine(self) -> None:
+        with tempfile.TemporaryDirectory(prefix="cuspan-engines-") as folder:
+            model = Path(folder, "model")
+            servers.make_model(model)
+            prefill = self.spans_of(Path(folder, "prefill"), model, folder, "kv_producer", "only_prefill=true")
+            decode = self.spans_of(Path(folder, "decode"), model, folder, "kv_consumer")
+        parents = {f"{at + 1:032x}": f"{at + 1:016x}" for at in range(REQUESTS)}
+        for spans in prefill, decode:
+            self.assertEqual({trace: span["parentSpanId"] for trace, span in spans.items()}, parents)
+        transferred = 0
+        for trace, span in prefill.items():
+            self.assertNotEqual(span["spanId"], decode[trace]["spanId"])
+            first, second = attributes(span), attributes(decode[trace])
+            for name in "gen_ai.request.id", "engine.request.prompt_tokens", "engine.request.end":
+                self.assertEqual(first[name], second[name])
+            self.assertEqual(first["engine.request.prefill_tokens"], first["engine.request.prompt_tokens"])
+            transferred += second["engine.request.cached_tokens"]
+            self.assertEqual(
+                second["engine.request.cached_tokens"] + second["engine.request.prefill_tokens"],
+                second["engine.request.prompt_tokens"],
+            )
+        self.assertGreater(transferred, 1000)
+        print(f"{len(decode)} traces of two engines, {transferred} tokens transferred")
+
+    def spans_of(self, folder: Path, model: Path, store: str, role: str, *arguments: str) -> dict[str, dict]:
+        """Those of requests, by their trace."""
+        folder.mkdir()
+
+        class Run(Engine):
+            ENGINE = "vllm"
+
+        program = [sys.executable, Path(__file__).with_name("vllm_load.py"), model, folder / "out.json", REQUESTS]
+        more = {"ENGINE_AGENT": str(ROOT / "tests/support"), "VLLM_WORKER_MULTIPROC_METHOD": "spawn"}
+        Run.run_engine([*program, *servers.transfer(role, store), *arguments], folder, **servers.ENVIRONMENT, **more)
+        return {span["traceId"]: span for span in Run.requests}
+
+
 class VllmSummaries(Summaries, Vllm):
     pass
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import http.server
+import importlib.util
 import json
 import os
 import re
@@ -18,9 +19,10 @@ import threading
 import unittest
 from pathlib import Path
 
-from servers import DECODE, REQUESTS, EngineCase, Events, Server, split, traceparent, warnings_of
+from servers import DECODE, REQUESTS, EngineCase, Events, Server, split, traceparent, transfer, warnings_of
 
 FINISHED, ABORTED = 0, 1
+FORWARD, _, TRANSFER = range(3)
 _LOGGED = re.compile(
     r"Iteration\(\d+\): (\d+) context requests, (\d+) context tokens, (\d+) generation requests, "
     r"(\d+) generation tokens(?![^\n]*dummy)"
@@ -38,7 +40,7 @@ class Case(EngineCase):
     def check(self, done: list[dict], events: Events, log: str, phases: bool = True, ranks: int = 1) -> None:
         first = events.ranks[0]
         own = logged(log)
-        found = [split(made["parts"]) for made in first]
+        found = [split(made["parts"]) for made in first if made["kind"] == FORWARD]
         if phases:
             self.assertEqual(found, own)
         else:  # vLLM counts tokens that are computed again as generated
@@ -47,6 +49,7 @@ class Case(EngineCase):
             )
         self.assertEqual(first[0]["number"], 1)
         self.check_ranks(events, log, ranks)
+        self.assertFalse(any(made["parts"] for made in first if made["kind"] != FORWARD))
         self.check_requests(done, events, phases)
         print(
             f"{self.id().split('.')[-1]}: {len(first)} iterations, {len(own)} in vLLM's log, {ranks} ranks, "
@@ -145,6 +148,89 @@ class Requests(Case):
         for seed in seeds:
             numbers = [made["number"] for made in events.iterations if made["seed"] == seed]
             self.assertEqual(numbers, list(range(1, len(numbers) + 1)))
+
+
+class Experts(Case):
+    """A mixture of experts. With data parallelism, an engine without requests computes a dummy batch for the others."""
+
+    CONFIG = {
+        "architectures": ["MixtralForCausalLM"],
+        "model_type": "mixtral",
+        "num_local_experts": 4,
+        "num_experts_per_tok": 2,
+    }
+
+    def test_tp_2(self) -> None:
+        self.check(*self.load("tensor_parallel_size=2", requests=20), ranks=2)
+
+    def test_data_parallelism(self) -> None:
+        done, events, log = self.load("data_parallel_size=2", requests=12, ENGINE_STUBS="experts")
+        self.check_requests(done, events, True)
+        self.check_ends(events)
+        self.assertEqual(warnings_of(log), [])
+        found = collections.Counter(split(made["parts"]) for made in events.iterations)
+        self.assertEqual(found, collections.Counter(logged(log)))
+        dummies, seeds = collections.defaultdict(list), {made["seed"] for made in events.iterations}
+        for made in events.dummies:
+            dummies[made["seed"]].append(made["number"])
+        self.assertEqual(sum(map(len, dummies.values())), log.count(" ms (dummy)"))
+        self.assertEqual((len(seeds), seeds & set(dummies)), (2, set()))
+        for numbers in dummies.values():
+            self.assertEqual(numbers, list(range(1, len(numbers) + 1)))
+        print(f"{len(events.iterations)} iterations and {len(events.dummies)} dummies of {len(seeds)} engines")
+
+    def test_broken_dummies(self) -> None:
+        self.check_broken("vLLM", ["Worker.execute_dummy_batch"], "data_parallel_size=2", ENGINE_STUBS="experts")
+
+
+class Transfer(Case):
+    """One engine computes the prompts, and another continues with its KV caches. Both get the same context."""
+
+    def engine(self, role: str, store: str, *arguments: str, **more: bool) -> tuple[list[dict], Events, str]:
+        made = self.load(*transfer(role, store, **more), *arguments, requests=20)
+        self.check(*made)
+        return made
+
+    def test_prefill_and_decode(self) -> None:
+        with tempfile.TemporaryDirectory() as store:
+            prefilled, prefill, _ = self.engine("kv_producer", store, "only_prefill=true")
+            for asynchronous in False, True:
+                with self.subTest(asynchronous=asynchronous):
+                    decoded, decode, _ = self.engine("kv_consumer", store, asynchronous=asynchronous)
+                    self.check_transfer(prefilled, prefill, decoded, decode)
+            self.assertEqual(decode.ranks[0][0]["kind"], TRANSFER)  # all wait for their caches
+
+    def check_transfer(self, prefilled: list[dict], prefill: Events, decoded: list[dict], decode: Events) -> None:
+        self.assertEqual([made["tokens"][0][:1] for made in decoded], [made["tokens"][0] for made in prefilled])
+        contexts = [
+            {made["id"]: (made["context"], made["prompt"]) for made in events.requests.values()}
+            for events in (prefill, decode)
+        ]
+        self.assertEqual(*contexts)
+        cached = [sum(made["cached"] for made in events.requests.values()) for events in (prefill, decode)]
+        self.assertEqual(cached[0], 0)
+        self.assertGreater(cached[1], 1000)
+        computed = sum(split(made["parts"])[1] for made in decode.ranks[0])
+        self.assertEqual(computed + cached[1], sum(split(made["parts"])[1] for made in prefill.ranks[0]))
+        print(f"{cached[1]} tokens came from the other engine")
+
+
+@unittest.skipUnless(importlib.util.find_spec("ray"), "there is no Ray")
+class Ray(Case):
+    """Ray starts the workers. Both of vLLM's executors for it."""
+
+    def check_ray(self, is_second: str) -> None:
+        variables = {"ENGINE_STUBS": "ray", "VLLM_USE_RAY_V2_EXECUTOR_BACKEND": is_second}
+        arguments = 'distributed_executor_backend="ray"', "tensor_parallel_size=2"
+        with tempfile.TemporaryDirectory(prefix="ray-") as folder:  # a short path, because of its sockets
+            resources = {"RAY_OVERRIDE_RESOURCES": json.dumps({"GPU": 2}), "RAY_TMPDIR": folder}
+            self.check(*self.load(*arguments, requests=20, **variables, **resources), ranks=2)
+
+    def test_queues(self) -> None:
+        self.check_ray("1")
+
+    def test_compiled_graph(self) -> None:
+        self.check_ray("0")
 
 
 class Offline(Case):
