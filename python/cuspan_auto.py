@@ -1,20 +1,23 @@
 """Finds the steps of a training loop whose program does not import cuspan. The
 sitecustomize of python.zip, which `cuspan run` puts into PYTHONPATH, loads this at the start of Python if CUDA is going
-to load the agent. It imports nothing until the program imports PyTorch.
+to load the agent. It imports nothing until the program imports PyTorch, or a model of Triton its utilities.
 
 An error here must not reach the program."""
 
 import sys
 
 
+_NAMES = ("torch", "triton_python_backend_utils")
+
+
 class _Watch:
-    """In sys.meta_path: finds nothing itself. The import of torch begins with its own spec."""
+    """In sys.meta_path: finds nothing itself. The import of a module begins with its own spec."""
 
     def __init__(self) -> None:
         self._is_done = False
 
     def find_spec(self, name, path=None, target=None):  # type: ignore[no-untyped-def]
-        if name != "torch" or self._is_done:
+        if name not in _NAMES or self._is_done:
             return None
         self._is_done = True
         try:
@@ -56,7 +59,7 @@ def _load_and_find(name, path, target):  # type: ignore[no-untyped-def]
 
 
 def install() -> None:
-    if "torch" in sys.modules:
+    if any(name in sys.modules for name in _NAMES):
         _load()
     else:
         sys.meta_path.insert(0, _Watch())  # type: ignore[arg-type]

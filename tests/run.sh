@@ -288,6 +288,7 @@ part_ranks() {
 part_engines() { release_build && tests/engines/run.sh main build; }
 part_engines-versions() { release_build && tests/engines/run.sh versions build; }
 part_engines-sglang() { release_build && tests/engines/run.sh sglang build; }
+part_engines-triton() { release_build && tests/engines/run.sh triton build; }
 part_engines-newest() { python_with pip && "$PYTHON" tools/check_engines.py; }
 part_trainers() { release_build && python/tests/trainers.sh build; }
 part_profiles() { release_build && tests/e2e/profiles.sh; }
@@ -523,6 +524,7 @@ release_parts() {
     run_part engines "transformers and vLLM on a CPU: iterations, requests and tokens are the engine's own (8 GB to download)"
     run_part engines-versions "the same with an older and a newer vLLM (8 GB more to download)"
     run_part engines-sglang "the same with SGLang"
+    run_part engines-triton "the same with Python models of Triton (200 MB to download)"
     run_part engines-newest "hook points in the newest wheels of serving engines, as PyPI has them today"
     run_part suites-gpu "tests of PyTorch, Triton and NVIDIA's samples with and without the agent, on this machine's GPU" \
         part_suites-gpu torch-cuda torch-profiler triton-core triton-language triton-runtime samples

@@ -126,7 +126,7 @@ def main() -> int:
     parser.add_argument("--wheel", action="append", default=[], metavar="FILE", help="a wheel on this machine")
     parser.add_argument("packages", nargs="*", metavar="PACKAGE[==VERSION]")
     options = parser.parse_args()
-    newest = [engine.distributions[0] for engine in ENGINES if engine.points]
+    newest = [engine.distributions[0] for engine in ENGINES if engine.points and engine.distributions]
     status = 0
     for given in [*options.wheel, *(options.packages or ([] if options.wheel else newest))]:
         try:

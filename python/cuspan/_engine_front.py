@@ -32,17 +32,27 @@ def attributes() -> Attributes:
 
 
 def _note(agent: _agent.Agent, pairs: Iterable[tuple[Any, Any]]) -> None:
-    """A connection's task may serve several requests, so a request without a header replaces the one before. Names are in
-    lower case; names and values are bytes (ASGI) or texts (gRPC)."""
-    names = agent.engine_headers
+    """A connection's task may serve several requests, so a request without a header replaces the one before."""
+    traceparent, noted = _read(agent.engine_headers, pairs)
+    _traceparent.set(traceparent)
+    _attributes.set(noted)
+
+
+def from_headers(agent: _agent.Agent, pairs: Iterable[tuple[Any, Any]]) -> tuple[Headers, Attributes]:
+    """Of an engine that has a request's headers."""
+    traceparent, noted = _read(agent.engine_headers, pairs)
+    return (None if traceparent is None else (traceparent, "")), noted
+
+
+def _read(names: tuple[str, ...], pairs: Iterable[tuple[Any, Any]]) -> tuple[str | None, Attributes]:
+    """Names are in lower case; names and values are bytes (ASGI) or texts (gRPC)."""
     wanted, found = _wanted(names), dict[str, str]()
     for key, value in pairs:
         name = wanted.get(key)
         if name is not None:
             text = value if isinstance(value, str) else value.decode("latin-1")
             found[name] = f"{found[name]}, {text}" if name in found else text
-    _traceparent.set(found.get("traceparent"))
-    _attributes.set(tuple((name, _bounded(found[name])) for name in names if name in found))
+    return found.get("traceparent"), tuple((name, _bounded(found[name])) for name in names if name in found)
 
 
 @functools.lru_cache(maxsize=4)

@@ -73,7 +73,10 @@ def hook(
     after: Callable[[Any, Any], Any] | None = None,
 ) -> bool:
     """Wraps a method of an object, or a function of a class, once. `before` receives its arguments, and `after` what
-    `before` has returned (None after an error) and the result, or RAISED. `label` names it in a log line."""
+    `before` has returned (None after an error) and the result, or RAISED; of a coroutine, that of awaiting it. `label`
+    names it in a log line."""
+    import inspect  # not at the top: only processes with an agent need it
+
     original = getattr(owner, name, None)
     place = f"the hook of {label}.{name}"
     if not callable(original):
@@ -95,8 +98,22 @@ def hook(
             safely(place, after, token, result)
         return result
 
-    call._cuspan_hook = place  # type: ignore[attr-defined]
-    setattr(owner, name, call)
+    @functools.wraps(original)
+    async def call_coroutine(*args: Any, **keywords: Any) -> Any:
+        token = safely(place, before, *args, **keywords) if before is not None else None
+        try:
+            result = await original(*args, **keywords)
+        except BaseException:
+            if after is not None:
+                safely(place, after, token, RAISED)
+            raise
+        if after is not None:
+            safely(place, after, token, result)
+        return result
+
+    made: Any = call_coroutine if inspect.iscoroutinefunction(original) else call
+    made._cuspan_hook = place
+    setattr(owner, name, made)
     return True
 
 

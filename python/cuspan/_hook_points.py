@@ -203,7 +203,14 @@ ENGINES = (
         ),
     ),
     Engine("TensorRT-LLM", "tensorrt_llm", ("tensorrt-llm",)),
-    Engine("Triton's Python backend", "triton_python_backend_utils", ()),
+    Engine(
+        "tritonserver",
+        "triton_python_backend_utils",
+        (),
+        "triton",
+        ("2.51",),
+        (Point("triton_python_backend_utils", "", "", "iterations and requests", "follow"),),
+    ),
 )
 
 

@@ -158,13 +158,13 @@ def _folder_of(engine: Engine) -> str | None:
     return os.path.dirname(folder) if spec.submodule_search_locations else folder
 
 
-def _version_of(engine: Engine) -> str:
+def _version_of(engine: Engine, folder: str) -> str:
     for name in engine.distributions:
         try:
             return importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             pass
-    return ""
+    return (_read_below(folder)("../../TRITON_VERSION") or "").strip() if folder == _TRITON else ""
 
 
 def _read_below(folder: str) -> Reader:
@@ -185,7 +185,7 @@ def _listed(names: list[str]) -> str:
 
 def _findings(engine: Engine, folder: str) -> Iterator[tuple[str, str, str]]:
     """Severity, what was found, and what to do."""
-    version = _version_of(engine)
+    version = _version_of(engine, folder)
     title = f"{engine.name} {version}".rstrip()
     if not engine.points:
         yield "warning", f"{title} ({folder}): there are no hooks for it, so its requests have no spans", (

@@ -13,7 +13,7 @@ from unittest import mock
 import grpc
 
 import cuspan
-from cuspan import _engine_front, _engine_sglang, _engine_vllm, _engines, _imports
+from cuspan import _engine_front, _engine_sglang, _engine_triton, _engine_vllm, _engines, _imports
 from cuspan._engines import RAISED, hook
 from cuspan._hook_points import ENGINES, functions
 from tests.fake_engine_agent import DECODE, PREFILL, FakeAgent
@@ -95,6 +95,22 @@ class Hooks(Case):
             self.assertTrue(hook(made, "name", "engine", lambda: calls.append(1)))
         made.name()
         self.assertEqual(calls, [1])
+
+    def test_coroutines(self):
+        """They end when their results are known."""
+
+        class Engine:
+            async def run(self, fails):
+                await asyncio.sleep(0)
+                seen.append("runs")
+                return refuse() if fails else 5
+
+        seen = []
+        hook(Engine, "run", "engine", lambda *_: seen.append("before"), lambda *given: seen.append(given))
+        self.assertEqual(asyncio.run(Engine().run(False)), 5)
+        with self.assertRaises(Refused):
+            asyncio.run(Engine().run(True))
+        self.assertEqual(seen, ["before", "runs", (None, 5), "before", "runs", (None, RAISED)])
 
     def test_no_reference_is_left(self):
         class Output:
@@ -851,6 +867,147 @@ class Sglang(Case):
 
 class FINISH_ABORT:
     pass
+
+
+class TritonRequest:
+    def __init__(self, name, parameters="", rows=1, context=None):
+        self.name, self.text, self.rows, self.context = name, parameters, rows, context
+
+    def request_id(self):
+        return self.name
+
+    def parameters(self):
+        return self.text
+
+    def inputs(self):
+        return [types.SimpleNamespace(shape=lambda: [self.rows, 4])]
+
+    def trace(self):
+        return types.SimpleNamespace(get_context=lambda: self.context)
+
+
+class TritonResponse:
+    def __init__(self, code=None):
+        self.code = code
+
+    def has_error(self):
+        return self.code is not None
+
+    def error(self):
+        return types.SimpleNamespace(code=lambda: self.code, CANCELLED=7)
+
+
+class Triton(Case):
+    """As Triton's stub: the utilities are imported, then the model, then TritonError is set and the instance made."""
+
+    def made(self, execute=lambda _, requests: [TritonResponse() for _ in requests], rows=8, late=False):
+        class TritonPythonModel:
+            def initialize(self, args):
+                pass
+
+        TritonPythonModel.execute = execute
+        utilities, model = types.ModuleType("triton_python_backend_utils"), types.ModuleType("1.model")
+        if not late:
+            _engine_triton.follow(self.agent, utilities)
+        model.TritonPythonModel, model.other = TritonPythonModel, None
+        with mock.patch.dict("sys.modules", {"1.model": model, "gone": None}):
+            utilities.TritonError = utilities.Tensor = object
+            if late:
+                _engine_triton.follow(self.agent, utilities)
+        self.assertIs(type(utilities), types.ModuleType)
+        made = TritonPythonModel()
+        made.initialize({"model_name": "m", "model_config": f'{{"max_batch_size": {rows}}}'})
+        return made
+
+    def test_iterations(self):
+        for late in False, True:
+            made = self.made(late=late)
+            made.execute([TritonRequest("a", rows=3), TritonRequest("", rows=2)])
+            made.execute([TritonRequest("b")])
+            agent, (a, c, b) = self.agent, (101, 102, 103)
+            self.assertEqual(
+                [made["parts"] for made in agent.iterations],
+                [[(a, PREFILL, 0, 3, 0, 0), (c, PREFILL, 0, 2, 0, 0)], [(b, PREFILL, 0, 1, 0, 0)]],
+            )
+            self.assertEqual({made["engine"] for made in agent.iterations}, {"triton m"})
+            self.assertEqual([made["number"] for made in agent.summaries], [1, 2])
+            self.assertEqual([made["number"] for made in agent.iterations], [1, 2])
+            self.assertEqual([made["id"] for made in agent.requests.values()], ["a", "", "b"])
+            self.assertEqual({(made["prompt"], made["reason"]) for made in agent.requests.values()}, {(3, 0), (2, 0), (1, 0)})
+            kinds = [event[0] for event in agent.events if event[0] != "summary"]
+            self.assertEqual(kinds, ["request", "request", "iteration", "iteration end", "end", "end"] + ["request", "iteration", "iteration end", "end"])
+            self.setUp()
+
+    def test_models_that_do_not_batch(self):
+        self.made(rows=0).execute([TritonRequest("a", rows=300)])
+        self.assertEqual(self.agent.iterations[0]["parts"], [(101, PREFILL, 0, 1, 0, 0)])
+
+    def test_contexts(self):
+        self.agent.engine_headers = ("x-tenant",)
+        made = self.made()
+        own = f'{{"traceparent": "{SECOND}", "tracestate": "a=b"}}'
+        header = f'{{"TraceParent": "{FIRST}", "X-Tenant": "acme", "prompt": "x", "number": 1}}'
+        nested = f'{{"other": "\\"traceparent\\": \\"{FIRST}\\"", "traceparent": 5}}'
+        given = [(header, None), (header, own), (header, "{}"), (nested, ""), ("", None)]
+        for parameters, context in given:
+            made.execute([TritonRequest("a", parameters, context=context)])
+        found = [(one["context"] and one["context"].traceparent()) for one in self.agent.requests.values()]
+        self.assertEqual(found, [FIRST, SECOND, FIRST, None, None])
+        self.assertEqual(self.agent.requests[102]["context"].tracestate, "a=b")
+        self.assertEqual([one.get("headers") for one in self.agent.requests.values()], [{"x-tenant": "acme"}] * 3 + [None] * 2)
+
+    def test_versions_without_traces(self):
+        made, plain = self.made(), TritonRequest("a")
+        plain.trace = lambda: types.SimpleNamespace()
+        without = types.SimpleNamespace(request_id=lambda: "b", parameters=lambda: "", inputs=plain.inputs)
+        made.execute([plain, without])
+        self.assertEqual([one["context"] for one in self.agent.requests.values()], [None, None])
+
+    def test_how_requests_end(self):
+        def execute(_, requests):
+            return [TritonResponse(), TritonResponse(7), TritonResponse(1), None]
+
+        self.made(execute).execute([TritonRequest(str(at)) for at in range(4)])
+        self.made(lambda *_: None).execute([TritonRequest("decoupled")])
+        with self.assertRaises(Refused):
+            self.made(refuse).execute([TritonRequest("raises")])
+        reasons = [made["reason"] for made in self.agent.requests.values()]
+        self.assertEqual(reasons, [FINISHED, ABORTED, FAILED, FINISHED, FINISHED, FAILED])
+        self.assertEqual(self.agent.open, 0)
+
+    def test_a_derived_class_that_calls_the_other(self):
+        made = self.made()
+
+        class Derived(type(made)):
+            def execute(self, requests):
+                return super().execute(requests)
+
+        model = types.ModuleType("2.model")
+        model.TritonPythonModel = Derived
+        engine = type(made).execute.__wrapped__
+        type(made).execute = engine
+        base = types.ModuleType("base")
+        base.TritonPythonModel = type(made)
+        with mock.patch.dict("sys.modules", {"base": base, "2.model": model}):
+            _engine_triton._follow_models(self.agent)
+        Derived().execute([TritonRequest("a")])
+        self.assertEqual((len(self.agent.iterations), len(self.agent.requests)), (1, 1))
+
+    def test_errors(self):
+        """Of a request, of the agent, and without a model: one line each."""
+        with self.assertLogs("cuspan", "WARNING") as logged:
+            made = self.made()
+            self.assertEqual(len(made.execute([TritonRequest("a", "{")])), 1)
+            self.assertEqual(self.agent.iterations, [])
+            self.agent.iteration = refuse
+            self.assertEqual(len(made.execute([TritonRequest("a")])), 1)
+            del self.agent.iteration
+            _engine_triton._follow_models(self.agent)
+        self.assertEqual(len(logged.output), 2, logged.output)
+        self.assertIn("the hook of tritonserver TritonPythonModel.execute failed", logged.output[0])
+        self.assertIn("there is no tritonserver.TritonPythonModel", logged.output[1])
+        made.execute([TritonRequest("b")])
+        self.assertEqual(len(self.agent.iterations), 1)
 
 
 if __name__ == "__main__":

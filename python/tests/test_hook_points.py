@@ -12,8 +12,10 @@ import threading
 import unittest
 import zipfile
 from pathlib import Path
+from unittest import mock
 
 import cuspan
+from cuspan import _hook_search
 from cuspan._hook_points import ENGINES, Point, lost_without
 from cuspan._hook_search import Sources, look
 from tests.support import ROOT
@@ -147,11 +149,24 @@ class Installed(unittest.TestCase):
     def test_without_hooks(self):
         (self.folder / "tensorrt_llm").mkdir()
         (self.folder / "tensorrt_llm/__init__.py").touch()
-        (self.folder / "triton_python_backend_utils.py").touch()
+        (self.folder / "triton_python_backend_utils.py").write_text("\n")
         (self.folder / "vllm").mkdir()  # no package
         found = self.lines()
-        self.assertEqual([line[0] for line in found], ["warning", "warning"])
+        self.assertEqual([line[0] for line in found], ["warning", "ok"])
         self.assertEqual(found[0][1], f"TensorRT-LLM ({self.folder}): there are no hooks for it, so its requests have no spans")
+
+
+    def test_triton(self):
+        """Its utilities are not in Python's path, and its version is in a file."""
+        backend = self.folder / "backends/python"
+        backend.mkdir(parents=True)
+        (backend / "triton_python_backend_utils.py").write_text("\n")
+        (self.folder / "TRITON_VERSION").write_text("2.51.0\n")
+        engine = next(engine for engine in ENGINES if engine.name == "tritonserver")
+        with mock.patch.object(_hook_search, "_TRITON", str(backend)):
+            folder = _hook_search._folder_of(engine)
+            found = list(_hook_search._findings(engine, folder))
+        self.assertEqual(found, [("ok", f"tritonserver 2.51.0 ({backend}): all hook points found", "")])
 
 
 class Ranges(http.server.BaseHTTPRequestHandler):

@@ -146,6 +146,12 @@ class Archive(unittest.TestCase):
             self.assertEqual(self.python(show, injected=injected).stdout, "[]\n")
         self.assertEqual(self.python(show, "-S").stdout, "[]\n")
 
+    def test_a_model_of_triton(self):
+        """It may do without PyTorch."""
+        (self.site / "triton_python_backend_utils.py").touch()
+        done = self.python("import triton_python_backend_utils, sys; print('cuspan._engines' in sys.modules)")
+        self.assertEqual((done.stdout, done.stderr), ("True\n", ""))
+
     def test_the_installed_package_comes_first(self):
         done = self.python("import torch, cuspan; print(cuspan.__file__)", folders=(PACKAGE,))
         self.assertEqual(done.stdout, f"{PACKAGE}/cuspan/__init__.py\n", done.stderr)

@@ -1,8 +1,8 @@
 #!/bin/bash
 # Real serving engines on a CPU, with the hooks of the Python package and with the agent. Too large for CI: each set installs 6 to
-# 8 GB from PyPI, once for this user.
-#   tests/engines/run.sh main|versions|sglang [BUILD-DIR]
-# main: transformers and vLLM 0.24.0. versions: vLLM 0.20.2 and 0.32.0, with fewer cases. sglang: SGLang.
+# 8 GB from PyPI, once for this user; triton 200 MB.
+#   tests/engines/run.sh main|versions|sglang|triton [BUILD-DIR]
+# main: transformers and vLLM 0.24.0. versions: vLLM 0.20.2 and 0.32.0, with fewer cases. sglang: SGLang. triton: Triton 2.51.
 set -eu
 # shellcheck source=../../tools/lib.sh
 . "$(dirname "$0")/../../tools/lib.sh"
@@ -76,6 +76,11 @@ sglang)
     environment 2.13.0 0.32.0 # SGLang needs most of the packages that vLLM needs
     install install_beside sglang-0.5.23 "${SGLANG[@]}"
     PYTHONPATH=$ENVIRONMENT/sglang-0.5.23 "$PYTHON" sglang_test.py || failed=1
+    ;;
+triton)
+    install python_with nvidia-pytriton==0.7.0
+    python_with nvidia-pytriton==0.7.0
+    "$PYTHON" triton_test.py "$BUILD" || failed=1
     ;;
 *) fail "no set $SET" ;;
 esac

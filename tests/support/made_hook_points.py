@@ -20,7 +20,7 @@ def made_sources(engine, without: str = "") -> dict[str, str]:
         indent = "    " if owner else ""
         text = "".join(f"{indent}{line}\n" for line in members.values())
         path = f"{module.replace('.', '/')}.py" if module != engine.package else f"{module}/__init__.py"
-        files[path] = files.get(path, "") + (f"class {owner}:\n{text or '    pass'}\n" if owner else text)
+        files[path] = files.get(path, "") + (f"class {owner}:\n{text or '    pass'}\n" if owner else text or "\n")
     return files
 
 
