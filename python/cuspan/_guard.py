@@ -54,6 +54,8 @@ def keep(error: BaseException, place: str = "", is_of_value: bool = False) -> No
         _log(error, place or _place_of(error))
     except BaseException:  # the program's logging, or the interpreter shuts down
         pass
+    # Up to Python 3.12, a frame keeps what _interrupts() has read of it, and so the error and all arguments, in a cycle.
+    BaseException.with_traceback(error, None)
 
 
 def _place_of(error: BaseException) -> str:

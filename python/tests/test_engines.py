@@ -4,6 +4,7 @@ run in tests/engines."""
 import asyncio
 import contextlib
 import decimal
+import gc
 import types
 import unittest
 import weakref
@@ -122,6 +123,23 @@ class Hooks(Case):
         results = weakref.ref(made.name(given)), weakref.ref(given)
         del given
         self.assertEqual([result() for result in results], [None, None])
+
+    def test_no_reference_is_left_by_an_error(self):
+        """Also not until the next garbage collection: Triton's requests are in memory that it unmaps before that."""
+
+        class Request:
+            pass
+
+        made = types.SimpleNamespace(name=lambda _: 5)
+        hook(made, "name", "engine", refuse)
+        given = Request()
+        result = weakref.ref(given)
+        gc.disable()
+        self.addCleanup(gc.enable)
+        with self.assertLogs("cuspan", "WARNING"):
+            made.name(given)
+        del given
+        self.assertIsNone(result())
 
     def test_an_object_that_could_not_be_made(self):
         class Engine:
