@@ -2,8 +2,8 @@
 common seed comes from the name of the socket that they share, or with several nodes from SGLang's random seed. The
 number of an iteration is SGLang's own.
 
-A request's context travels to the schedulers with the times that SGLang keeps of each request. Not followed: speculation
-(a decode counts as one token), and requests that are aborted in the queue.
+A request's context travels to the schedulers with the times that SGLang keeps of each request. With speculation, each
+decode verifies as many tokens as is configured. Not followed: requests that are aborted in the queue.
 
 Tested with SGLang 0.5.23 on a CPU."""
 
@@ -66,22 +66,37 @@ def follow(agent: _agent.Agent, module: ModuleType) -> None:
             parallel = getattr(scheduler, "ps", scheduler)  # ps: 0.5.13 to 0.5.15
             if hasattr(module, "get_parallel"):  # later ones
                 parallel = module.get_parallel()
-            _Engine(agent, scheduler, _seed_of(scheduler, server_args, port_args), parallel)
+            group, size = _group_of(parallel)
+            seed = _seed_of(scheduler, server_args, port_args, group)
+            _Engine(agent, scheduler, seed, parallel, size, _drafts_of(server_args))
 
     hook(getattr(module, "Scheduler", None), "__init__", "SGLang Scheduler", given, made)
 
 
-def _seed_of(scheduler: Any, server_args: Any, port_args: Any) -> int:
+def _group_of(parallel: Any) -> tuple[int, int]:
+    """With data parallelism of attention, the ranks of tensor parallelism belong to several engines: which one, of how many
+    ranks."""
+    groups = getattr(parallel, "attn_dp_size", None)
+    size = parallel.tp_size // groups if groups else getattr(parallel, "attn_tp_size", parallel.tp_size)
+    return parallel.tp_rank // size, size
+
+
+def _seed_of(scheduler: Any, server_args: Any, port_args: Any, group: int) -> int:
     name = port_args.scheduler_input_ipc_name if getattr(server_args, "nnodes", 1) == 1 else ""
-    text = f"{name} {scheduler.random_seed} {getattr(scheduler, 'dp_rank', None)}"
+    text = f"{name} {scheduler.random_seed} {getattr(scheduler, 'dp_rank', None)} {group}"
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little") | 1
 
 
+def _drafts_of(server_args: Any) -> int:
+    """Of a request in each decode. One token of those that are verified is not a draft."""
+    speculates = getattr(server_args, "speculative_algorithm", None) is not None
+    return max(0, (server_args.speculative_num_draft_tokens or 0) - 1) if speculates else 0
+
+
 class _Engine:
-    def __init__(self, agent: _agent.Agent, scheduler: Any, seed: int, parallel: Any) -> None:
-        self._scheduler = scheduler
-        size, stages = parallel.tp_size, getattr(parallel, "pp_size", 1)
-        rank, ranks = getattr(parallel, "pp_rank", 0) * size + parallel.tp_rank, stages * size
+    def __init__(self, agent: _agent.Agent, scheduler: Any, seed: int, parallel: Any, size: int, drafts: int) -> None:
+        self._scheduler, self._drafts = scheduler, drafts
+        rank, ranks = getattr(parallel, "pp_rank", 0) * size + parallel.tp_rank % size, getattr(parallel, "pp_size", 1) * size
         self._rank = Rank(agent, "sglang", rank, ranks)
         self._schedule = Schedule(seed, RECORDED_PER_SECOND if ranks == 1 else 0)  # ranks would decide differently
         label = "SGLang Scheduler"
@@ -125,7 +140,8 @@ class _Engine:
             member = self._schedule.members.get(request.rid)
             if member is not None:
                 computed = len(request.origin_input_ids) + len(request.output_ids) - 1
-                yield member, 1, max(computed, member.prefill), 0, False  # with overlap, the last token is not known yet
+                # With overlap, the last token is not known yet.
+                yield member, 1 + self._drafts, max(computed, member.prefill), self._drafts, False
 
     def _end(self, stamp: Stamp | None, result: Any) -> None:
         if stamp is None:
@@ -147,5 +163,7 @@ class _Engine:
         for request in batch.reqs:
             if request.finished() and request.rid in self._schedule.members:
                 reason = ABORTED if type(request.finished_reason).__name__ == "FINISH_ABORT" else FINISHED
-                self._schedule.end(request.rid, reason, len(request.output_ids))
+                # With speculation, there may be tokens after the last one.
+                tokens = getattr(request, "finished_len", None)
+                self._schedule.end(request.rid, reason, len(request.output_ids) if tokens is None else tokens)
         self._rank.begin(self._schedule.stamp(kind=NO_ITERATION))

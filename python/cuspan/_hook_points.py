@@ -120,6 +120,12 @@ ENGINES = (
             ),
             Point("sglang.srt.managers.scheduler", "Scheduler|", "tp_rank|ps|get_parallel", "ranks"),
             Point("sglang.srt.server_args", "PortArgs", "scheduler_input_ipc_name", "iterations and requests"),
+            Point(
+                "sglang.srt.server_args|sglang.srt.arg_groups.fields.spec",
+                "ServerArgs|Spec",
+                "speculative_algorithm speculative_num_draft_tokens",
+                "drafts",
+            ),
             Point(_SGLANG_BATCH, "ScheduleBatch", "forward_mode reqs extend_lens prefix_lens", _ITERATIONS),
             Point(_SGLANG_BATCH, "Req", "rid origin_input_ids output_ids finished finished_reason", _REQUESTS),
             Point(

@@ -866,6 +866,38 @@ class Sglang(Case):
             made.run_batch(batch)
             self.assertEqual(self.agent.iterations[-1]["ranks"], 4, version)
 
+    def test_speculation(self):
+        """A decode verifies drafts, and may accept tokens beyond the end of the request."""
+        scheduler = type(self.made())
+        for drafts, algorithm, wanted in (4, "NGRAM", (4, 3)), (4, None, (1, 0)), (None, "NGRAM", (1, 0)):
+            arguments = types.SimpleNamespace(speculative_algorithm=algorithm, speculative_num_draft_tokens=drafts)
+            made = scheduler(arguments, types.SimpleNamespace(scheduler_input_ipc_name="ipc:///tmp/x"))
+            request = self.request("a", 5)
+            made.run_batch(self.batch("extend", request, lens=[5], prefixes=[0]))
+            result = made.run_batch(self.batch("decode", request))
+            [(*_, tokens, _, found)] = self.agent.iterations[-1]["parts"]
+            self.assertEqual((tokens, found), wanted)
+            request.output_ids, request.finished_len, request.finished_reason = [-1] * 6, 4, "length"
+            made.process_batch_result(self.batch("decode", request), result)
+            self.assertEqual(list(self.agent.requests.values())[-1]["tokens"], 4)
+
+    def test_data_parallelism_of_attention(self):
+        """Ranks of tensor parallelism are several engines: each has a rank 0, a seed, and requests of its own."""
+        scheduler, found = type(self.made()), []
+        for rank in range(4):
+            for parallel in (
+                types.SimpleNamespace(tp_rank=rank, tp_size=4, attn_dp_size=2, attn_tp_size=1, pp_rank=1, pp_size=2),
+                types.SimpleNamespace(tp_rank=rank, tp_size=4, attn_tp_size=2, pp_rank=1, pp_size=2),  # older ones
+            ):
+                scheduler.__init__ = lambda *_: None
+                _engine_sglang.follow(self.agent, types.SimpleNamespace(Scheduler=scheduler, get_parallel=lambda p=parallel: p))
+                made = scheduler(None, types.SimpleNamespace(scheduler_input_ipc_name="ipc:///tmp/x"))
+                made.run_batch(self.batch("extend", self.request("a", 5), lens=[5], prefixes=[0]))
+                found.append((self.agent.iterations[-1]["rank"], self.agent.iterations[-1]["ranks"]))
+        self.assertEqual(found, [(2, 4)] * 2 + [(3, 4)] * 2 + [(2, 4)] * 2 + [(3, 4)] * 2)
+        seeds = [made["seed"] for made in self.agent.iterations]
+        self.assertEqual([seeds.index(seed) for seed in seeds], [0, 0, 0, 0, 4, 4, 4, 4])
+
     def test_a_token_that_is_not_known_yet(self):
         """With overlap, the decode after a retraction begins before the token of its prefill is known."""
         scheduler, request = self.made(), self.request("a", 5)

@@ -7,6 +7,7 @@ raises costs one line. Needs sglang in this Python; no network.
 
 from __future__ import annotations
 
+import collections
 import re
 import sys
 import tempfile
@@ -19,7 +20,24 @@ FINISHED, ABORTED = 0, 1
 PORT = 27813
 ENVIRONMENT = {"ENGINE_STUBS": "sglang", "SGLANG_USE_CPU_ENGINE": "1", "SGLANG_CPU_OMP_THREADS_BIND": "0|1"}
 _PREFILL = re.compile(r"Prefill batch[^\n]*?, #new-seq: (\d+), #new-token: (\d+)")
+_ACCEPTED = re.compile(r"Decode batch[^\n]*?, accept len: ([\d.]+), accept rate: ([\d.]+)")
 _DECODE = re.compile(r"Decode batch[^\n]*?, #running-req: (\d+)")
+
+
+def split_batches(iterations: list[dict]) -> tuple[list[tuple[int, int]], list[int]]:
+    """Requests and tokens of each prefill, and requests of each decode."""
+    prefills, decodes = [], []
+    for made in iterations:
+        requests, tokens, decoding, _ = split(made["parts"])
+        if requests:  # SGLang does not log the decodes beside them
+            prefills.append((requests, tokens))
+        else:
+            decodes.append(decoding)
+    return prefills, decodes
+
+
+def logged(log: str) -> tuple[list[tuple[int, int]], list[int]]:
+    return [(int(a), int(b)) for a, b in _PREFILL.findall(log)], [int(count) for count in _DECODE.findall(log)]
 
 
 class Case(EngineCase):
@@ -30,15 +48,8 @@ class Case(EngineCase):
 
     def check(self, done: list[dict], events: Events, log: str, ranks: int = 1) -> None:
         first = events.ranks[0]
-        prefills, decodes = [], []
-        for made in first:
-            requests, tokens, decoding, _ = split(made["parts"])
-            if requests:  # SGLang does not log the decodes beside them
-                prefills.append((requests, tokens))
-            else:
-                decodes.append(decoding)
-        self.assertEqual(prefills, [(int(a), int(b)) for a, b in _PREFILL.findall(log)])
-        self.assertEqual(decodes, [int(count) for count in _DECODE.findall(log)])
+        prefills, decodes = batches = split_batches(first)
+        self.assertEqual(batches, logged(log))
         self.check_ranks(events, log, ranks)
         self.check_requests(done, events)
         print(
@@ -50,10 +61,10 @@ class Case(EngineCase):
         named = {made["id"]: made for made in events.requests.values()}
         self.assertEqual(sorted(named), sorted(made["id"] for made in done))
         tokens = {(name, phase): 0 for name in named for phase in (PREFILL, DECODE)}
-        for made in events.ranks[0]:
-            for number, phase, _, count, *_ in made["parts"]:
-                name = next(one["id"] for one in events.requests.values() if one["number"] == number)
-                tokens[name, phase] += count
+        for process, records in events.by_process.items():
+            for made in (record for record in records if record["what"] == "iteration"):
+                for number, phase, _, count, *_ in made["parts"]:
+                    tokens[events.requests[process, number]["id"], phase] += count
         for made in done:
             request = named[made["id"]]
             self.assertEqual(request["context"], traceparent(int(made["id"][1:])))
@@ -81,6 +92,35 @@ class Engines(Case):
         log = "\n".join(line for line in log.splitlines() if " PP1]" not in line)  # each stage logs
         self.check(done, events, log, ranks=2)
 
+    def test_dp_2(self) -> None:
+        """Each engine has a seed and numbers of its own, and about half of the requests."""
+        done, events, log = self.load("dp_size=2")
+        self.check_requests(done, events)
+        found = []
+        for records in events.by_process.values():
+            made = [record for record in records if record["what"] == "iteration"]
+            found += [made] if made else []
+            self.assertEqual([one["number"] for one in made], list(range(1, len(made) + 1)))
+            self.assertEqual({(one["rank"], one["ranks"]) for one in made}, {(0, 1)} if made else set())
+        lines = ["\n".join(line for line in log.splitlines() if f" DP{rank}]" in line) for rank in range(2)]
+        self.assertEqual(sorted(map(split_batches, found)), sorted(map(logged, lines)))
+        self.assertEqual(len({one["seed"] for made in found for one in made}), 2)
+        self.assertEqual(warnings_of(log), [])
+        print(f"test_dp_2: {[len(made) for made in found]} iterations of {len(done)} requests")
+
+    def test_speculation(self) -> None:
+        """Of n-grams. SGLang logs for each decode how many tokens a request got, and which share of its drafts is in them."""
+        drafts = 3
+        done, events, log = self.load('speculative_algorithm="NGRAM"', f"speculative_num_draft_tokens={drafts + 1}")
+        self.check(done, events, log)
+        parts = [part for made in events.ranks[0] for part in made["parts"]]
+        self.assertEqual({tuple(part[3::2]) for part in parts if part[1] == DECODE}, {(drafts + 1, drafts)})
+        self.assertEqual({part[5] for part in parts if part[1] == PREFILL}, {0})
+        rates = [(float(tokens), float(rate)) for tokens, rate in _ACCEPTED.findall(log)]
+        self.assertGreater(len(rates), 10)
+        for tokens, rate in rates:
+            self.assertAlmostEqual(tokens - 1, drafts * rate, delta=0.025)
+
     def test_500_requests(self) -> None:
         self.check(*self.load("max_running_requests=128", requests=500))
 
@@ -96,6 +136,26 @@ class Requests(Case):
         done, events, log = self.load('load={"repeats": true, "delay": 0.3}', requests=12)
         self.check(done, events, log)
         self.assertGreater(sum(made["cached"] for made in events.requests.values()), 100)
+
+
+class Sequences(Case):
+    """n > 1: SGLang computes each prompt once to cache it, and then each sequence as a request, below the same span."""
+
+    COUNT = 3
+
+    def check_requests(self, done: list[dict], events: Events) -> None:
+        found = collections.Counter((made["context"], made["prompt"], made["generated"]) for made in events.requests.values())
+        wanted: collections.Counter = collections.Counter()
+        for at, made in enumerate(done):
+            wanted[traceparent(at), made["prompt"], 1] += 1
+            wanted[traceparent(at), made["prompt"], made["wanted"]] += self.COUNT
+        self.assertEqual(found, wanted)
+        self.assertEqual({made["reason"] for made in events.requests.values()}, {FINISHED})
+        self.assertEqual(len({made["id"] for made in events.requests.values()}), len(done) * (1 + self.COUNT))
+
+    def test_several_sequences(self) -> None:
+        done, events, log = self.load(f'load={{"sequences": {self.COUNT}}}', requests=12)
+        self.check(done, events, log)
 
 
 class Preemptions(Case):
