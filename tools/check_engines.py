@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Which hook points (python/cuspan/_hook_points.py) moved in wheels of serving engines on PyPI.
 
-    tools/check_engines.py [--wheel FILE]... [PACKAGE[==VERSION]...]    by default the newest of each
+    tools/check_engines.py [--wheel FILE]... [PACKAGE[==VERSION]...]    by default the newest of each that was tested
 
 pip finds the wheels. Of each, only the source files that matter are read, by HTTP ranges, a few MB. Nothing is installed, and
 nothing of the engine runs. Exit status 1: a hook point moved, 2: a wheel could not be read."""
@@ -126,7 +126,7 @@ def main() -> int:
     parser.add_argument("--wheel", action="append", default=[], metavar="FILE", help="a wheel on this machine")
     parser.add_argument("packages", nargs="*", metavar="PACKAGE[==VERSION]")
     options = parser.parse_args()
-    newest = [engine.distributions[0] for engine in ENGINES if engine.points and engine.distributions]
+    newest = [engine.distributions[0] for engine in ENGINES if engine.tested and engine.distributions]
     status = 0
     for given in [*options.wheel, *(options.packages or ([] if options.wheel else newest))]:
         try:

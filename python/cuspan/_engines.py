@@ -19,10 +19,10 @@ from cuspan._imports import when_imported
 def _install(agent: _agent.Agent) -> None:
     if not agent.has_iterations:
         return
-    from cuspan._hook_points import ENGINES  # not at the top: only processes with an agent need it
+    from cuspan._hook_points import ENGINES, is_on  # not at the top: only processes with an agent need it
 
     for engine in ENGINES:
-        for point in engine.points:
+        for point in engine.points if is_on(engine) else ():
             for module in point.module.split("|") if point.follow else ():
                 when_imported(module, functools.partial(_follow, agent, engine.adapter, point.follow))
 
@@ -77,7 +77,7 @@ def hook(
     names it in a log line."""
     import inspect  # not at the top: only processes with an agent need it
 
-    original = getattr(owner, name, None)
+    original = None if owner is None else getattr(owner, name, None)  # also None has an __init__()
     place = f"the hook of {label}.{name}"
     if not callable(original):
         say_missing(label, name)

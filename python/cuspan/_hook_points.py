@@ -3,6 +3,7 @@ table for the adapters, for `cuspan doctor`, and for tools/check_engines.py."""
 
 from __future__ import annotations
 
+import os
 from typing import NamedTuple, Optional
 
 
@@ -23,7 +24,7 @@ class Engine(NamedTuple):
     package: str
     distributions: tuple[str, ...]
     adapter: str = ""
-    tested: tuple[str, ...] = ()  # versions
+    tested: tuple[str, ...] = ()  # versions; without one, the adapter is off unless CUSPAN_ENGINES names it
     points: tuple[Point, ...] = ()
 
 
@@ -32,6 +33,7 @@ _REQUESTS = "requests"
 _ITERATIONS = "iterations"
 _BATCHING = "transformers.generation.continuous_batching."
 _VLLM_OUTPUT = "vllm.v1.core.sched.output"
+_PYEXECUTOR = "tensorrt_llm._torch.pyexecutor."
 _SGLANG_TIMES = "sglang.srt.observability.req_time_stats"
 _SGLANG_BATCH = "sglang.srt.managers.schedule_batch"
 
@@ -208,7 +210,44 @@ ENGINES = (
             Point("grpc.aio", "", "server(migration_thread_pool,handlers,interceptors)", "contexts of gRPC requests"),
         ),
     ),
-    Engine("TensorRT-LLM", "tensorrt_llm", ("tensorrt-llm",)),
+    Engine(
+        "TensorRT-LLM",
+        "tensorrt_llm",
+        ("tensorrt-llm",),
+        "tensorrt_llm",
+        (),
+        (
+            Point("tensorrt_llm.executor.request", "GenerationRequest", "__init__()", _CONTEXTS, "follow_front"),
+            Point(
+                "tensorrt_llm.executor.base_worker|tensorrt_llm.executor.worker",
+                "BaseWorker|GenerationExecutorWorker",
+                "_enqueue_request(request)",
+                _CONTEXTS,
+                "follow_worker",
+            ),
+            Point(
+                _PYEXECUTOR + "py_executor",
+                "PyExecutor",
+                "__init__() _forward_step(scheduled_requests) _sample_async() dist is_warmup iter_counter",
+                "iterations and requests",
+                "follow",
+            ),
+            Point(_PYEXECUTOR + "py_executor", "PyExecutor", "_update_requests()", "slow iterations"),
+            Point(_PYEXECUTOR + "py_executor", "PyExecutor", "_terminate_request(request)", "ends of requests"),
+            Point(
+                _PYEXECUTOR + "scheduler.scheduler|tensorrt_llm._torch.pyexecutor.scheduler",
+                "ScheduledRequests",
+                "context_requests generation_requests",
+                "iterations and requests",
+            ),
+            Point(
+                _PYEXECUTOR + "llm_request",
+                "LlmRequest",
+                "py_request_id py_client_id py_draft_tokens py_beam_width py_orig_prompt_len is_attention_dp_dummy",
+                "iterations and requests",
+            ),
+        ),
+    ),
     Engine(
         "tritonserver",
         "triton_python_backend_utils",
@@ -218,6 +257,10 @@ ENGINES = (
         (Point("triton_python_backend_utils", "", "", "iterations and requests", "follow"),),
     ),
 )
+
+
+def is_on(engine: Engine) -> bool:
+    return bool(engine.tested) or engine.adapter in os.environ.get("CUSPAN_ENGINES", "").split(",")
 
 
 def functions(point: Point) -> list[str]:

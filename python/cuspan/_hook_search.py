@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Callable, Optional
 
-from cuspan._hook_points import ENGINES, Engine, Point
+from cuspan._hook_points import ENGINES, Engine, Point, is_on
 
 Reader = Callable[[str], Optional[str]]  # the text of a file, by its path from the folder of the package
 _Members = dict[str, Optional[list[str]]]  # by name: arguments of a function, or None
@@ -194,17 +194,21 @@ def _findings(engine: Engine, folder: str) -> Iterator[tuple[str, str, str]]:
         return
     gone = look(engine, version, _read_below(folder))
     tested = ", ".join(engine.tested)
-    if gone and all(numbers_of(version) < numbers_of(one) for one in engine.tested):
+    if gone and engine.tested and all(numbers_of(version) < numbers_of(one) for one in engine.tested):
         names = [name for _, missing in gone for name in missing]
         yield "ok", f"{title} ({folder}) is too old for its hooks: it has no {_listed(names)}; tested: {tested}", ""
         return
-    advice = f"use a version that was tested ({tested}), or report this"
+    advice = f"use a version that was tested ({tested}), or report this" if tested else "report this"
     for lost in dict.fromkeys(point.lost for point, _ in gone):
         names = [name for point, missing in gone if point.lost == lost for name in missing]
         yield "warning", f"{title} ({folder}) has no {_listed(names)}; not traced: {lost}", advice
-    if not gone:
+    if not is_on(engine):
+        yield "warning", f"{title} ({folder}): its hooks are off, because they are untested", (
+            f"set CUSPAN_ENGINES={engine.adapter} to try them"
+        )
+    elif not gone:
         is_tested = any(f"{version}.".startswith((f"{one}.", f"{one}+")) for one in engine.tested)
-        others = "" if is_tested else f"; this version was not tested, unlike {tested}"
+        others = "" if is_tested else f"; this version was not tested, {f'unlike {tested}' if tested else 'nor was another'}"
         yield "ok", f"{title} ({folder}): all hook points found{others}", ""
 
 

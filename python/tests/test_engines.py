@@ -14,7 +14,7 @@ from unittest import mock
 import grpc
 
 import cuspan
-from cuspan import _engine_front, _engine_sglang, _engine_triton, _engine_vllm, _engines, _imports
+from cuspan import _engine_front, _engine_sglang, _engine_tensorrt_llm, _engine_triton, _engine_vllm, _engines, _imports
 from cuspan._engines import RAISED, hook
 from cuspan._hook_points import ENGINES, functions
 from tests.fake_engine_agent import DECODE, PREFILL, FakeAgent
@@ -82,7 +82,8 @@ class Hooks(Case):
         with self.assertLogs("cuspan", "WARNING") as logged:
             self.assertFalse(hook(types.SimpleNamespace(), "name", "engine"))
             self.assertFalse(hook(None, "name", "engine"))
-        self.assertEqual(len(logged.output), 1)
+            self.assertFalse(_engines.hook_init(None, "engine", lambda _: None))
+        self.assertEqual(len(logged.output), 2)
         self.assertIn("there is no engine.name in this version", logged.output[0])
 
     def test_what_is_missing_without_it(self):
@@ -158,6 +159,17 @@ class Hooks(Case):
         names = [call.args[0] for call in waits.call_args_list]
         for name in "vllm.v1.engine.core", "vllm.worker.worker_base", "sglang.srt.managers.scheduler", "grpc":
             self.assertIn(name, names)
+
+    def test_adapters_that_never_ran_are_off(self):
+        for variable, expected in ("", False), ("x,tensorrt_llm", True):
+            with (
+                mock.patch.dict("os.environ", CUSPAN_ENGINES=variable),
+                mock.patch("cuspan._engines.when_imported") as waits,
+            ):
+                _engines._install(self.agent)
+            names = [call.args[0] for call in waits.call_args_list]
+            self.assertIn("vllm.v1.engine.core", names)
+            self.assertEqual("tensorrt_llm._torch.pyexecutor.py_executor" in names, expected)
 
     def test_nothing_without_iterations(self):
         self.agent.has_iterations = False
@@ -917,6 +929,184 @@ class Sglang(Case):
 
 class FINISH_ABORT:
     pass
+
+
+class LlmRequest:
+    """Of TensorRT-LLM."""
+
+    is_attention_dp_dummy = is_finished = is_finished_due_to_cancellation = False
+    py_beam_width = 1
+
+    def __init__(self, number, prompt, client=None):
+        self.py_request_id, self.py_client_id = number, client
+        self.prompt_len = self.py_orig_prompt_len = prompt
+        self.context_current_position = self.context_chunk_size = self.generated = 0
+        self.py_draft_tokens = None
+        self.state = types.SimpleNamespace(name="CONTEXT_INIT")
+
+    def get_num_tokens(self, _):
+        return self.py_orig_prompt_len + self.generated
+
+    def prefills(self, tokens, computed=0):
+        self.context_chunk_size, self.context_current_position = tokens, computed
+        return self
+
+    def decodes(self, drafts=0):
+        self.py_draft_tokens, self.state.name = [0] * drafts, "GENERATION_IN_PROGRESS"
+        return self
+
+    def ends(self, state="GENERATION_COMPLETE", finished=True, cancelled=False):
+        self.state.name, self.is_finished, self.is_finished_due_to_cancellation = state, finished, cancelled
+        return self
+
+
+class TensorrtLlm(Case):
+    def setUp(self):
+        super().setUp()
+        patch = mock.patch.dict("cuspan._engine_tensorrt_llm._notes", clear=True)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def made(self, rank=0, pp_size=1, attention=False):
+        class GenerationRequest:
+            def __init__(self, id, trace_headers=None):
+                self.id, self.trace_headers = id, trace_headers
+
+        class BaseWorker:
+            def _enqueue_request(self, request, result_wait_queue=None):
+                return request.id
+
+        class PyExecutor:
+            is_warmup, fails, enable_attention_dp = False, False, attention
+            iter_counter = 5
+
+            def __init__(self):
+                self.dist = types.SimpleNamespace(rank=rank, pp_size=pp_size)
+
+            def _forward_step(self, scheduled_requests, new_tensors_device=None):
+                return refuse() if self.fails else {}
+
+            def _sample_async(self, scheduled_batch, batch_outputs):
+                return object()
+
+            def _update_requests(self, sample_state):
+                pass
+
+            def _terminate_request(self, request):
+                pass
+
+        module = types.SimpleNamespace(
+            GenerationRequest=GenerationRequest, BaseWorker=BaseWorker, PyExecutor=PyExecutor
+        )
+        for follow in _engine_tensorrt_llm.follow_front, _engine_tensorrt_llm.follow_worker, _engine_tensorrt_llm.follow:
+            follow(self.agent, module)
+        self.module = module
+        return PyExecutor()
+
+    def enqueue(self, *args):
+        self.assertEqual(self.module.BaseWorker()._enqueue_request(self.module.GenerationRequest(*args)), args[0])
+
+    def step(self, executor, context=(), generation=()):
+        batch = types.SimpleNamespace(context_requests=list(context), generation_requests=list(generation))
+        outputs = executor._forward_step(batch, None)
+        executor._update_requests(executor._sample_async(batch, outputs))
+        executor.iter_counter += 1
+
+    def run_requests(self, executor):
+        with attached_header(FIRST), mock.patch("cuspan._engine_tensorrt_llm.attributes", return_value=(("x-tenant", "a"),)):
+            self.enqueue(31)
+        self.enqueue(32, {"traceparent": SECOND, "tracestate": "a=b"})
+        a, b, dummy = LlmRequest(1, 5, client=31), LlmRequest(2, 8, client=32), LlmRequest(9, 1)
+        dummy.is_attention_dp_dummy = True
+        self.step(executor, [a.prefills(3)])
+        self.step(executor, [a.prefills(2, 3), b.prefills(4, 4), dummy])
+        a.generated = b.generated = 1
+        self.step(executor, generation=[a.decodes(), b.decodes(2), dummy])
+        executor._terminate_request(a)  # it is paused
+        a.prompt_len, a.generated = 7, 2
+        self.step(executor, [a.prefills(5)], [b.decodes()])
+        self.step(executor, [a.prefills(2, 5)])
+        self.step(executor, generation=[a.decodes()])
+        executor._terminate_request(b.ends(cancelled=True))
+        executor._terminate_request(a.ends())
+        executor._terminate_request(dummy)
+        return a, b
+
+    def test_iterations(self):
+        executor = self.made()
+        executor.is_warmup = True
+        self.step(executor, [LlmRequest(7, 3).prefills(3)])
+        executor.is_warmup = False
+        self.run_requests(executor)
+        agent, (a, b) = self.agent, (101, 102)
+        self.assertEqual(
+            [made["parts"] for made in agent.iterations],
+            [
+                [(a, PREFILL, 0, 3, 0, 0)],
+                [(a, PREFILL, 0, 2, 3, 0), (b, PREFILL, 0, 4, 4, 0)],
+                [(a, DECODE, 0, 1, 5, 0), (b, DECODE, 0, 3, 8, 2)],
+                [(a, PREFILL, 1, 5, 0, 0), (b, DECODE, 0, 1, 8, 0)],
+                [(a, PREFILL, 0, 2, 5, 0)],
+                [(a, DECODE, 0, 1, 7, 0)],
+            ],
+        )
+        self.assertEqual([made["number"] for made in agent.iterations], list(range(6, 12)))
+        found = [(made["id"], made["prompt"], made["cached"]) for made in agent.requests.values()]
+        self.assertEqual(found, [("31", 5, 0), ("32", 8, 4)])
+        contexts = [made["context"] for made in agent.requests.values()]
+        self.assertEqual([made.traceparent() for made in contexts], [FIRST, SECOND])
+        self.assertEqual((contexts[1].tracestate, agent.requests[a]["headers"]), ("a=b", {"x-tenant": "a"}))
+        ends = [(made["reason"], made["tokens"]) for made in agent.requests.values()]
+        self.assertEqual(ends, [(FINISHED, 2), (ABORTED, 1)])
+        self.assertEqual((agent.open, _engine_tensorrt_llm._notes), (0, {}))
+
+    def test_failed_requests(self):
+        executor, request = self.made(), LlmRequest(1, 3)
+        self.step(executor, [request.prefills(3)])
+        executor._terminate_request(request.ends(finished=False))
+        self.assertEqual([(made["id"], made["reason"]) for made in self.agent.requests.values()], [("1", FAILED)])
+        self.assertEqual([made["number"] for made in self.agent.summaries], [5])
+        executor.fails = True
+        with self.assertRaises(Refused):
+            self.step(executor, [LlmRequest(2, 3).prefills(3)])
+        self.assertEqual(self.agent.open, 0)
+
+    def test_ranks(self):
+        """Only rank 0, except if each has requests of its own. No stages of a pipeline."""
+        for arguments, expected in ((1, 1, False), 0), ((1, 1, True), 1), ((0, 2, False), 0):
+            self.agent.iterations.clear()
+            self.step(self.made(*arguments), [LlmRequest(1, 3).prefills(3)])
+            self.assertEqual(len(self.agent.iterations), expected, arguments)
+
+    def test_requests_that_are_never_scheduled(self):
+        self.made()
+        for at in range(_engine_tensorrt_llm._NOTES_MAX + 5):
+            self.enqueue(at)
+        self.assertEqual(list(_engine_tensorrt_llm._notes)[0], 5)
+
+    def test_each_hook_missing_or_raising(self):
+        original, points = _engines.hook, points_of("TensorRT-LLM")
+        for point in points:
+            for how in "missing", "raising":
+
+                def broken(owner, name, label, before=None, after=None, point=point, how=how):
+                    label_of = label.replace("BaseWorker", "BaseWorker|GenerationExecutorWorker")
+                    if f"{label_of}.{name}" == point and how == "missing":
+                        return original(None, name, label)
+                    if f"{label_of}.{name}" == point:
+                        before, after = before and refuse, after and (refuse if before is None else None)
+                    return original(owner, name, label, before, after)
+
+                with (
+                    self.subTest(point, how=how),
+                    mock.patch("cuspan._engine_tensorrt_llm.hook", broken),
+                    mock.patch("cuspan._engines.hook", broken),
+                    self.assertLogs("cuspan", "WARNING") as logged,
+                ):
+                    self.run_requests(self.made())
+                    self.assertEqual(len(logged.output), 1, logged.output)
+                self.doCleanups()
+                self.setUp()
 
 
 class TritonRequest:

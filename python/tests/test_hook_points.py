@@ -16,7 +16,7 @@ from unittest import mock
 
 import cuspan
 from cuspan import _hook_search
-from cuspan._hook_points import ENGINES, Point, lost_without
+from cuspan._hook_points import ENGINES, Engine, Point, lost_without
 from cuspan._hook_search import Sources, look
 from tests.support import ROOT
 
@@ -100,12 +100,12 @@ class Installed(unittest.TestCase):
         self.addCleanup(made.cleanup)
         self.folder = Path(made.name)
 
-    def lines(self):
+    def lines(self, **environment):
         """In a Python without other packages."""
         code = "from cuspan import _hook_search; _hook_search.main()"
         paths = os.pathsep.join([str(self.folder), str(Path(cuspan.__file__).parents[1])])
         command = [sys.executable, "-S", "-c", code]
-        variables = {**os.environ, "PYTHONPATH": paths}
+        variables = {**os.environ, "CUSPAN_ENGINES": "", **environment, "PYTHONPATH": paths}
         done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=100, check=True)
         return [line.split("\t") for line in done.stdout.splitlines()]
 
@@ -146,15 +146,31 @@ class Installed(unittest.TestCase):
         self.assertIn("is too old for its hooks: it has no module vllm.v1.engine.output_processor, ", found)
         self.assertRegex(found, rf" and \d+ more; tested: {re.escape(', '.join(VLLM.tested))}$")
 
+    def test_off(self):
+        """An adapter that never ran in its engine."""
+        engine = next(engine for engine in ENGINES if engine.name == "TensorRT-LLM")
+        write_engine(self.folder, engine, "1.4.0")
+        [[level, found, fix]] = self.lines()
+        self.assertEqual((level, fix), ("warning", "set CUSPAN_ENGINES=tensorrt_llm to try them"))
+        self.assertEqual(found, f"TensorRT-LLM 1.4.0 ({self.folder}): its hooks are off, because they are untested")
+        [[level, found, _]] = self.lines(CUSPAN_ENGINES="x,tensorrt_llm")
+        self.assertEqual(level, "ok")
+        self.assertTrue(found.endswith(": all hook points found; this version was not tested, nor was another"), found)
+        (self.folder / "tensorrt_llm/executor/request.py").write_text("class GenerationRequest: pass\n")
+        [[level, found, fix]] = self.lines(CUSPAN_ENGINES="tensorrt_llm")
+        self.assertEqual((level, fix), ("warning", "report this"))
+        self.assertTrue(found.endswith("has no GenerationRequest.__init__(); not traced: contexts of requests"), found)
+
     def test_without_hooks(self):
-        (self.folder / "tensorrt_llm").mkdir()
-        (self.folder / "tensorrt_llm/__init__.py").touch()
+        (self.folder / "other").mkdir()
+        (self.folder / "other/__init__.py").touch()
         (self.folder / "triton_python_backend_utils.py").write_text("\n")
         (self.folder / "vllm").mkdir()  # no package
-        found = self.lines()
-        self.assertEqual([line[0] for line in found], ["warning", "ok"])
-        self.assertEqual(found[0][1], f"TensorRT-LLM ({self.folder}): there are no hooks for it, so its requests have no spans")
-
+        [[level, found, _]] = self.lines()
+        self.assertEqual((level, found.partition(":")[0]), ("ok", f"tritonserver ({self.folder})"))
+        engine = Engine("Other", "other", ())
+        [(level, found, _)] = _hook_search._findings(engine, str(self.folder))
+        self.assertEqual((level, found), ("warning", f"Other ({self.folder}): there are no hooks for it, so its requests have no spans"))
 
     def test_triton(self):
         """Its utilities are not in Python's path, and its version is in a file."""

@@ -60,12 +60,12 @@ void environment_values_deinit(struct environment_values *values)
     values->trimmed = NULL;
 }
 
-/* Not of settings; those that end in '_' are prefixes. The second line is of our build, tests and
+/* Not of settings; those that end in '_' are prefixes. Those from SHARE_CUPTI on are of our build, tests and
  * deployments. */
-static const char *const others[] = {"SET",         "CONFIG_FILE", "JOB_ID", "LIBRARY",     "SHARE",
-                                     "SHARE_CUPTI", "DOCTOR_ROOT", "BREAK",  "REPLAY_",     "TEST_",
-                                     "BUILD_",      "FLOOR_",      "UNDER_", "CLICKHOUSE_", "CACHE",
-                                     "LIBRARIES",   "LONG",        "SPANS",  "TIMED_FILE",  "VERSION"};
+static const char *const others[] = {
+    "SET",         "CONFIG_FILE", "JOB_ID",    "LIBRARY", "SHARE",  "ENGINES",    "SHARE_CUPTI",
+    "DOCTOR_ROOT", "BREAK",       "REPLAY_",   "TEST_",   "BUILD_", "FLOOR_",     "UNDER_",
+    "CLICKHOUSE_", "CACHE",       "LIBRARIES", "LONG",    "SPANS",  "TIMED_FILE", "VERSION"};
 
 static bool is_known(const char *name)
 {

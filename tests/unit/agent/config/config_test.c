@@ -1266,6 +1266,7 @@ static void test_variables_that_do_not_exist(void **state)
                      "CUSPAN_WHAT_IS_THIS=1",
                      "CUSPAN_SET=",
                      "CUSPAN_LIBRARY=x",
+                     "CUSPAN_ENGINES=x",
                      "CUSPAN_DETAIL=full",
                      "CUSPAN_REPLAY_VERSION=1",
                      "OTHER_VARIABLE=1",
