@@ -100,8 +100,8 @@ MUTANTS = [
     ("_engines.py", "if what in _missing:", "if False:"),
     ("_engines.py", "        if result is not RAISED:", "        if True:"),
     ("_engine_front.py", "_attach.of_program() or ", ""),
-    ("_engine_front.py", "    _traceparent.set(found", "    found and _traceparent.set(found"),
-    ("_engine_front.py", "    _attributes.set(tuple", "    found and _attributes.set(tuple"),
+    ("_engine_front.py", "    _traceparent.set(", "    traceparent and _traceparent.set("),
+    ("_engine_front.py", "    _attributes.set(", "    noted and _attributes.set("),
     ("_engine_front.py", "value[:_VALUE_CHARACTERS_MAX]", "value"),
     ("_engine_front.py", "(interceptor, *(args[2] or ()))", "(interceptor,)"),
     ("_hook_search.py", "or found[: len(first)] == first", "or True"),
@@ -112,6 +112,11 @@ MUTANTS = [
     ("_engine_vllm.py", "        elif noted:", "        elif False:"),
     ("_engine_vllm.py", "if result is not None or not self._samples:", "if result is not None:"),
     ("_engine_vllm.py", "member.prefill = self._scheduler.requests[name].num_tokens", "pass"),
+    ("_engine_sglang.py", "parallel.tp_rank % size", "parallel.tp_rank"),
+    ("_engine_triton.py", "if self._is_open:", "if False:"),
+    ("_engine_triton.py", "headers = _traced(request) or headers", "pass"),
+    ("_engine_tensorrt_llm.py", "member.prefill = request.prompt_len", "pass"),
+    ("_guard.py", "BaseException.with_traceback(error, None)", "pass"),
 ]
 BEFORE_WATCHERS = [
     (
