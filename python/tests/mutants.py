@@ -80,7 +80,7 @@ MUTANTS = [
     ("_decorates.py", "made if isinstance(made, str) else", ""),
     ("_ranges.py", "opened[at][0] == thread", "True"),
     ("_steps.py", "        with _lock:\n", "        if True:\n"),
-    ("_steps.py", "    _lock = threading.RLock()\n\n\nos.", "    pass\n\n\nos."),
+    ("_steps.py", "    _lock = _thread.RLock()\n\n\nos.", "    pass\n\n\nos."),
     ("_steps.py", "is thread_of(thread)", "is self"),
     ("_steps.py", "and not self._has_loop_ended()", ""),
     ("_steps.py", "self._at >= len(self._sequence) or", ""),
