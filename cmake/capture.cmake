@@ -1,6 +1,6 @@
 # The only stage that uses CUPTI. The plugin is in the agent itself, because it exports symbols.
 cuspan_library(capture agent/abi agent/capture WITHOUT "/(thread_ctx_symbol|nccl_plugin)\\.c$")
-target_link_libraries(cuspan_capture PUBLIC cuspan_model ${CMAKE_DL_LIBS})
+target_link_libraries(cuspan_capture PUBLIC cuspan_frames cuspan_model ${CMAKE_DL_LIBS})
 
 # The symbol that readers in other processes look for, loaded on request. On x86-64 compilers can choose a TLS dialect, and
 # readers are promised this one; arm64 has no other.

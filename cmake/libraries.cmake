@@ -16,7 +16,7 @@ function(cuspan_library name)
 endfunction()
 
 # Each includes only those before it.
-foreach(part base config capture correlate encode export replay share core cli operate analysis command python)
+foreach(part base config frames capture watch correlate encode export replay share core cli operate analysis command python)
   include(cmake/${part}.cmake)
 endforeach()
 include(cmake/size.cmake)

@@ -16,7 +16,7 @@ if(CMAKE_BUILD_TYPE MATCHES "^Rel")
   foreach(file base/files base/control_path base/status base/accounting/balance base/accounting/invariant base/process/loader
           base/process/variables base/process/cpu_time base/process/guarded_fd base/text/sanitize base/text/json_writer model/renamed
           model/settings/settings model/filter model/metrics/views model/metrics/links model/gpu_counter_names
-          agent/capture/switches agent/capture/stacks/eh_frame agent/capture/stacks/native_rules agent/capture/threads/native_stack
+          agent/capture/switches agent/frames/eh_frame agent/capture/stacks/native_rules agent/capture/threads/native_stack
           agent/correlate/stacks/symbols agent/encode/message agent/encode/metrics agent/encode/profile_encoder)
     set_property(SOURCE ${CMAKE_SOURCE_DIR}/src/${file}.c APPEND PROPERTY COMPILE_OPTIONS -Os)
   endforeach()

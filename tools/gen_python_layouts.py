@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Generates src/agent/capture/stacks/python_layouts.c from the headers of CPython 3.9 to 3.15.
+"""Generates src/agent/frames/python_layouts.c from the headers of CPython 3.9 to 3.15.
 
     gen_python_layouts.py INCLUDE...            replaces the rows of these versions
     gen_python_layouts.py --check INCLUDE...    fails and prints the difference if rows of these versions differ
@@ -20,13 +20,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PRINTER = ROOT / "tools/python_layouts/print_layout.c"
-HEADER = ROOT / "src/agent/capture/stacks/python_layouts.h"
-TABLE = ROOT / "src/agent/capture/stacks/python_layouts.c"
+HEADER = ROOT / "src/agent/frames/python_layouts.h"
+TABLE = ROOT / "src/agent/frames/python_layouts.c"
 
 HEAD = """\
 /* Made by tools/gen_python_layouts.py from the headers of CPython 3.9 to 3.15; don't edit. */
 /* clang-format off */
-#include "agent/capture/stacks/python_layouts.h"
+#include "agent/frames/python_layouts.h"
 
 #define N PYTHON_NO_FIELD
 

@@ -1,6 +1,6 @@
 /* Arbitrary bytes as a library's unwind tables: two bytes say where the code is and two where the header is.
  * The rule of each of some addresses is found without reading outside the bytes. */
-#include "agent/capture/stacks/eh_frame.h"
+#include "agent/frames/eh_frame.h"
 
 #include "fuzz.h"
 

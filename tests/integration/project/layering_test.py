@@ -30,13 +30,15 @@ yaml             base
 cli              base
 
 agent/abi        base model
+agent/frames     base model
 agent/config     base model yaml
-agent/capture    base model agent/abi
+agent/capture    base model agent/abi agent/frames
+agent/watch      base model agent/frames
 agent/correlate  base model
 agent/encode     base model
 agent/export     base model
 agent/recording  base model
-agent/core       base model agent/config agent/capture agent/correlate agent/encode agent/export agent/recording
+agent/core       base model agent/config agent/capture agent/watch agent/correlate agent/encode agent/export agent/recording
 agent/replay     base model agent/abi agent/recording
 agent/share      model agent/abi
 agent/operate    base model cli agent/config

@@ -1,27 +1,17 @@
 #include "agent/capture/stacks/native_frames.h"
 
 #include "agent/capture/stacks/native_rules.h"
+#include "agent/frames/unwind_step.h"
 
 #include <sys/mman.h>
 
 #define SAME_ADDRESS_MAX 2
 
-struct cursor {
-    uint64_t address; /* a return address: the rule is that of the instruction before it */
-    uint64_t sp, fp;
-    uint64_t link; /* arm64: the link register; 0: unknown */
-};
-
 /* A walk's state between two frames. */
 struct state {
-    struct cursor at;
+    struct unwind_cursor at;
     bool is_first;    /* the walk is at its own frame, which is not in the result */
     bool is_skipping; /* the walk is still in the leading frames of tools */
-};
-
-/* Readable memory: at least 8 bytes from the address `low` on, whose content is at `shift` from there. */
-struct memory {
-    uint64_t low, bytes, shift;
 };
 
 enum copy_state { COPY_FREE, COPY_TAKEN, COPY_READY };
@@ -33,7 +23,7 @@ struct copy {
     _Atomic uint64_t waits_at; /* address whose rule is missing; 0: free */
     uint64_t serial;
     struct state walk;
-    struct memory memory;
+    struct unwind_memory memory;
     uint64_t words[NATIVE_COPY_BYTES / 8];
 };
 
@@ -45,108 +35,12 @@ struct stacks {
 static struct stacks *_Atomic shared;
 static _Atomic uint64_t serials;
 
-/* ---- One step ------------------------------------------------------------------------------------------ */
-
-/* A walk reads what other functions have on the stack, also what AddressSanitizer considers unreadable. */
-#define READS_STACK __attribute__((no_sanitize("address")))
-
-READS_STACK static inline enum native_end read_word(const struct memory *memory, uint64_t address,
-                                                    uint64_t *value)
-{
-    uint64_t offset = address - memory->low;
-    if (__builtin_expect(offset > memory->bytes - 8 || (address & 7), 0))
-        return address < memory->low || (address & 7) ? NATIVE_END_DAMAGED : NATIVE_END_STACK;
-    *value = *(const uint64_t *)(uintptr_t)(address + memory->shift);
-    return NATIVE_END_OUTERMOST;
-}
-
-/* Offsets at which the kernel stores registers, from the stack pointer in the function that the handler
- * returns to. They are part of the kernel's binary interface (struct rt_sigframe). */
-#if defined(__aarch64__)
-enum { SAVED_FP = 544, SAVED_LINK = 552, SAVED_SP = 560, SAVED_PC = 568 };
-#else
-enum { SAVED_FP = 120, SAVED_LINK = 120, SAVED_SP = 160, SAVED_PC = 168 };
-#endif
-
-READS_STACK static enum native_end leave_signal(struct cursor *at, const struct memory *memory)
-{
-    uint64_t sp = at->sp, pc;
-    enum native_end end = read_word(memory, sp + SAVED_PC, &pc);
-    end = end ? end : read_word(memory, sp + SAVED_FP, &at->fp);
-    end = end ? end : read_word(memory, sp + SAVED_LINK, &at->link);
-    end = end ? end : read_word(memory, sp + SAVED_SP, &at->sp);
-    if (end)
-        return end;
-    at->address = pc + 1;
-    at->link &= ADDRESS_MASK;
-    return at->sp > sp + SAVED_PC && at->sp - memory->low < memory->bytes ? NATIVE_END_OUTERMOST
-                                                                          : NATIVE_END_STACK;
-}
-
-/* Moves from a frame to its caller's. Returns OUTERMOST if the walk can go on, else the reason of its end. */
-READS_STACK static inline enum native_end step(const struct unwind_rule *rule, struct cursor *at,
-                                               const struct memory *memory)
-{
-    enum native_end end;
-    uint64_t cfa, next, fp = at->fp;
-    switch (rule->kind) {
-    case UNWIND_SP:
-        cfa = at->sp + (uint64_t)(int64_t)rule->cfa_offset;
-        break;
-    case UNWIND_FP:
-        cfa = fp + (uint64_t)(int64_t)rule->cfa_offset;
-        break;
-    case UNWIND_AT_SP:
-    case UNWIND_AT_FP:
-        cfa = (rule->kind == UNWIND_AT_SP ? at->sp : fp) + (uint64_t)(int64_t)rule->cfa_offset;
-        end = read_word(memory, cfa, &cfa);
-        if (end)
-            return end;
-        cfa += (uint64_t)(int64_t)rule->cfa_add;
-        break;
-    case UNWIND_SIGNAL:
-        return leave_signal(at, memory);
-    case UNWIND_NONE:
-        return NATIVE_END_NO_TABLES;
-    case UNWIND_DAMAGED:
-        return NATIVE_END_DAMAGED;
-    default:
-        return NATIVE_END_UNSUPPORTED;
-    }
-    if (rule->return_in == UNWIND_RETURN_AT_CFA) {
-        end = read_word(memory, cfa + (uint64_t)(int64_t)rule->return_offset, &next);
-        if (end)
-            return end;
-    } else {
-        next = at->link;
-    }
-    if (rule->fp == UNWIND_FP_AT_CFA || rule->fp == UNWIND_FP_AT_FP) {
-        uint64_t base = rule->fp == UNWIND_FP_AT_CFA ? cfa : fp;
-        end = read_word(memory, base + (uint64_t)(int64_t)rule->fp_offset, &at->fp);
-        if (end)
-            return end;
-    } else if (rule->fp == UNWIND_FP_LOST) {
-        at->fp = 0;
-    }
-    /* Each frame is above the last one, so that walks end. Only a function that a signal has interrupted, or
-     * an arm64 function without a frame, may have none of its own. */
-    if (cfa <= at->sp && !(cfa == at->sp && rule->return_in == UNWIND_RETURN_IN_LINK && at->link))
-        return NATIVE_END_DAMAGED;
-    at->sp = cfa;
-    at->link = 0;
-#if defined(__aarch64__)
-    next &= ADDRESS_MASK; /* signed return addresses */
-#endif
-    at->address = next;
-    return NATIVE_END_OUTERMOST;
-}
-
 /* ---- Walks --------------------------------------------------------------------------------------------- */
 
 /* Adds frames until the walk ends. `is_ours`: the walk also learns unknown rules, and `frames` may be NULL;
  * the caller holds the loader's lock. */
 READS_STACK static inline __attribute__((always_inline)) void
-walk_on(struct native_rules *rules, struct state *state, const struct memory *memory, bool is_ours,
+walk_on(struct native_rules *rules, struct state *state, const struct unwind_memory *memory, bool is_ours,
         uint64_t *frames, uint32_t max, struct native_walk *walk)
 {
     enum native_end end;
@@ -157,7 +51,7 @@ walk_on(struct native_rules *rules, struct state *state, const struct memory *me
             if (!is_ours)
                 break;
             end = NATIVE_END_DAMAGED;
-            if (state->at.address == 0 || state->at.address & ~ADDRESS_MASK)
+            if (state->at.address == 0 || state->at.address & ~UNWIND_ADDRESS_MASK)
                 break;
             entry = native_rules_learn(rules, state->at.address);
         }
@@ -175,7 +69,7 @@ walk_on(struct native_rules *rules, struct state *state, const struct memory *me
         end = NATIVE_END_OUTERMOST;
         if (rule->kind == UNWIND_OUTERMOST)
             break;
-        end = walk->count == max ? NATIVE_END_FULL : step(rule, &state->at, memory);
+        end = walk->count == max ? NATIVE_END_FULL : unwind_step(rule, &state->at, memory);
         if (end || state->at.address == 0)
             break;
     }
@@ -203,7 +97,7 @@ static struct copy *take_copy(struct stacks *stacks, uint64_t address, int same_
 
 /* Copies the rest of the stack for our thread. If no copy is free, at least the frame itself is added. */
 READS_STACK static uint64_t copy_stack(struct stacks *stacks, const struct state *state,
-                                       const struct memory *memory, enum native_from from)
+                                       const struct unwind_memory *memory, enum native_from from)
 {
     int same_max = from == NATIVE_EACH_FROM_CALLER ? NATIVE_COPIES : SAME_ADDRESS_MAX;
     uint64_t low = state->at.sp & ~(uint64_t)7, bytes = memory->low + memory->bytes - low;
@@ -216,7 +110,7 @@ READS_STACK static uint64_t copy_stack(struct stacks *stacks, const struct state
     const volatile uint64_t *words = (const volatile uint64_t *)(uintptr_t)low;
     for (uint64_t i = 0; i < bytes / 8; i++) /* a call of memcpy() would be checked by AddressSanitizer */
         copy->words[i] = words[i];
-    copy->memory = (struct memory){low, bytes, (uint64_t)(uintptr_t)copy->words - low};
+    copy->memory = (struct unwind_memory){low, bytes, (uint64_t)(uintptr_t)copy->words - low};
     copy->walk = *state;
     copy->polls = 0;
     copy->is_for_caller = from == NATIVE_CALLER;
@@ -242,11 +136,11 @@ READS_STACK __attribute__((noinline)) void native_frames_walk(struct native_stac
 #elif defined(__aarch64__)
     __asm__ volatile("adr %0, .\n\tmov %1, sp\n\tmov %2, x29\n\tmov %3, x30"
                      : "=&r"(state.at.address), "=&r"(state.at.sp), "=&r"(state.at.fp), "=&r"(state.at.link));
-    state.at.link &= ADDRESS_MASK;
+    state.at.link &= UNWIND_ADDRESS_MASK;
 #else
     return;
 #endif
-    struct memory memory = {.low = state.at.sp & ~(uint64_t)7};
+    struct unwind_memory memory = {.low = state.at.sp & ~(uint64_t)7};
     memory.bytes = native_stack_end(stack, memory.low) - memory.low;
     walk_on(&stacks->rules, &state, &memory, false, frames, max, walk);
     if (__builtin_expect(walk->end == NATIVE_END_UNKNOWN, 0)) {

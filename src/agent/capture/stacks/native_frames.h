@@ -23,6 +23,7 @@
 
 #include "base/status.h"
 #include "agent/capture/threads/native_stack.h"
+#include "agent/frames/unwind_step.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,17 +33,6 @@
 /* A copy that nobody finishes is free again after so many polls. A stack waits up to 250 ms for the names of
  * those before it, with a poll each millisecond. */
 #define NATIVE_COPY_POLLS 256
-
-/* Why a stack has no further frame. */
-enum native_end {
-    NATIVE_END_OUTERMOST,   /* the stack is complete */
-    NATIVE_END_FULL,        /* there is no room for more frames */
-    NATIVE_END_UNKNOWN,     /* the last frame's rule is not known yet */
-    NATIVE_END_NO_TABLES,   /* the last frame's code has no unwind tables (generated code, assembly) */
-    NATIVE_END_UNSUPPORTED, /* its tables need more than this code supports */
-    NATIVE_END_DAMAGED,     /* its tables or the stack are damaged */
-    NATIVE_END_STACK        /* the rest is outside the known part of the thread's stack */
-};
 
 /* Which frames a walk collects. */
 enum native_from {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/hash.h"
-#include "agent/capture/stacks/eh_frame.h"
+#include "agent/frames/eh_frame.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -21,7 +21,6 @@
 #define ENTRY_ADDRESS(entry) ((entry) >> 16)
 #define ENTRY_IS_TOOL        0x8000u
 #define ENTRY_RULE           0x7fffu
-#define ADDRESS_MASK         0xffffffffffffu
 
 struct library {
     uint64_t begin, end; /* address range of its code */

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "agent/capture/stacks/python_layouts.h"
+#include "agent/frames/python_layouts.h"
 
 #include <stdbool.h>
 #include <stdint.h>

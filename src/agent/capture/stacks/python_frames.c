@@ -1,6 +1,6 @@
 #include "agent/capture/stacks/python_frames.h"
 
-#include "base/text/utf8.h"
+#include "agent/frames/python_text.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -209,196 +209,36 @@ void python_frames_walk(const struct python *python, struct python_frame *frames
         *walk = (struct python_walk){.stack = PYTHON_STACK_FINALIZING};
 }
 
-/* ---- Lines ---- */
-
-struct table {
-    const uint8_t *at, *end;
-};
-
-/* Extends the sign of a byte, in two's complement; sums of lines may wrap. */
-static uint32_t signed_byte(uint8_t byte)
-{
-    return byte - 2 * (byte & 0x80u);
-}
-
-static bool open_table(const struct python *python, uintptr_t code, struct table *table)
-{
-    const uint16_t *at = python->layout->at;
-    uintptr_t bytes = word_at(code, at[PYTHON_CODE_LINES]);
-    if (!is_a(python, bytes, python->bytes_type))
-        return false;
-    uint64_t length = word_at(bytes, at[PYTHON_BYTES_LENGTH]);
-    if (length > TABLE_BYTES_MAX)
-        return false;
-    table->at = (const uint8_t *)bytes + at[PYTHON_BYTES_START];
-    table->end = table->at + length;
-    return true;
-}
-
-/* Decodes the table of 3.9: pairs of a number of code bytes and a number of lines to advance. */
-static uint32_t line_of_pairs(struct table table, uint32_t position, uint32_t line)
-{
-    uint32_t start = 0;
-    for (; table.end - table.at >= 2; table.at += 2) {
-        start += table.at[0];
-        if (start > position)
-            break;
-        line += signed_byte(table.at[1]);
-    }
-    return line;
-}
-
-/* Decodes the table of 3.10: pairs of a number of code bytes and the number of lines by which their line is
- * further; -128: no line. */
-static uint32_t line_of_ranges(struct table table, uint32_t position, uint32_t line)
-{
-    uint32_t end = 0;
-    for (; table.end - table.at >= 2; table.at += 2) {
-        bool has_line = table.at[1] != 0x80;
-        end += table.at[0];
-        line += has_line ? signed_byte(table.at[1]) : 0;
-        if (position < end)
-            return has_line ? line : 0;
-    }
-    return 0;
-}
-
-/* Reads a number in groups of 6 bits, the lowest first; its lowest bit is the sign. */
-static uint32_t read_signed(struct table *table)
-{
-    uint32_t value = 0, shift = 0;
-    while (table->at < table->end) {
-        uint8_t byte = *table->at++;
-        if (shift < 32)
-            value |= (byte & 63u) << shift;
-        shift += 6;
-        if (!(byte & 64))
-            break;
-    }
-    return value & 1 ? 0u - (value >> 1) : value >> 1;
-}
-
-/* Decodes the table from 3.11 on: entries for 1 to 8 code units each. Only the first byte of an entry has its
- * top bit set. */
-static uint32_t line_of_entries(struct table table, uint32_t position, uint32_t line)
-{
-    uint32_t end = 0;
-    while (table.at < table.end && *table.at & 0x80) {
-        uint8_t first = *table.at++;
-        unsigned kind = first >> 3 & 15;
-        if (kind == 13 || kind == 14)
-            line += read_signed(&table);
-        else if (kind >= 10 && kind <= 12)
-            line += kind - 10;
-        end += (first & 7u) + 1;
-        if (position < end)
-            return kind == 15 ? 0 : line;
-        while (table.at < table.end && !(*table.at & 0x80))
-            table.at++;
-    }
-    return 0;
-}
+/* ---- Texts ---- */
 
 static uint32_t current_line(const struct python *python, uintptr_t code, uint32_t position, uint32_t first)
 {
-    const struct python_layout *layout = python->layout;
-    struct table table;
-    if (!python->has_positions || !open_table(python, code, &table))
+    const uint16_t *at = python->layout->at;
+    if (!python->has_positions)
         return 0;
-    if (layout->minor >= 11)
-        position = (position - layout->at[PYTHON_CODE_START]) / 2;
-    else if (layout->minor == 10)
-        position *= 2;
-    if (position > INT32_MAX / 2) /* before the first instruction */
-        return first;
-    return layout->minor >= 11   ? line_of_entries(table, position, first)
-           : layout->minor == 10 ? line_of_ranges(table, position, first)
-                                 : line_of_pairs(table, position, first);
-}
-
-/* ---- Strings ---- */
-
-struct string {
-    const char *data;
-    size_t chars;
-    unsigned kind; /* bytes of a character; ASCII and Latin-1 both have 1 */
-};
-
-static uint32_t char_at(const struct string *string, size_t index)
-{
-    uint32_t code = 0;
-    memcpy(&code, string->data + index * string->kind,
-           string->kind); /* both architectures are little-endian */
-    return utf8_is_character(code) ? code : UTF8_REPLACEMENT;
+    uintptr_t bytes = word_at(code, at[PYTHON_CODE_LINES]);
+    if (!is_a(python, bytes, python->bytes_type))
+        return 0;
+    uint64_t length = word_at(bytes, at[PYTHON_BYTES_LENGTH]);
+    if (length > TABLE_BYTES_MAX)
+        return 0;
+    const uint8_t *table = (const uint8_t *)bytes + at[PYTHON_BYTES_START];
+    return python_text_line(python->layout, table, length, position, first);
 }
 
 /* Opens a string object. The string ends at its terminator, even if its length is larger. False: the object
  * is no readable string. */
-static bool open_string(const struct python *python, uintptr_t object, struct string *string)
+static bool open_string(const struct python *python, uintptr_t object, struct python_string *string)
 {
     const uint16_t *at = python->layout->at;
-    if (!is_a(python, object, python->string_type))
+    size_t start;
+    if (!is_a(python, object, python->string_type) ||
+        !python_text_kind(python->layout, half_at(object, at[PYTHON_STRING_STATE]), string, &start))
         return false;
     uint64_t length = word_at(object, at[PYTHON_STRING_LENGTH]);
-    uint32_t state = half_at(object, at[PYTHON_STRING_STATE]);
-    string->kind = state >> at[PYTHON_KIND_BIT] & 7;
-    bool is_ascii = state >> at[PYTHON_ASCII_BIT] & 1;
-    if (!(state >> at[PYTHON_COMPACT_BIT] & 1) ||
-        (string->kind != 1 && string->kind != 2 && string->kind != 4) || (is_ascii && string->kind != 1))
-        return false;
-    string->data = (const char *)object + at[is_ascii ? PYTHON_STRING_ASCII : PYTHON_STRING_OTHER];
-    size_t max = length < STRING_CHARS_MAX ? (size_t)length : STRING_CHARS_MAX;
-    if (string->kind == 1)
-        string->chars = strnlen(string->data, max);
-    else
-        for (string->chars = 0; string->chars < max && char_at(string, string->chars);)
-            string->chars++;
+    string->data = (const char *)object + start;
+    python_text_end(string, length < STRING_CHARS_MAX ? (size_t)length : STRING_CHARS_MAX);
     return true;
-}
-
-static size_t utf8_bytes(uint32_t code)
-{
-    return code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-}
-
-/* Copies the characters from `from` on, as many as fit. */
-static size_t copy_chars(const struct string *string, size_t from, char *to, size_t max)
-{
-    size_t length = string->chars - from < max ? string->chars - from : max;
-    if (string->kind == 1 && utf8_copy_ascii((uint8_t *)to, string->data + from, length))
-        return length;
-    length = 0;
-    for (size_t i = from; i < string->chars; i++) {
-        uint32_t code = char_at(string, i);
-        size_t bytes = utf8_bytes(code);
-        if (bytes > max - length)
-            break;
-        utf8_put((uint8_t *)to + length, code);
-        length += bytes;
-    }
-    return length;
-}
-
-/* Returns the index of the first character of the longest end that fits into `max` bytes. */
-static size_t start_of_end(const struct string *string, size_t max)
-{
-    size_t start = string->chars, length = 0;
-    while (start > 0 && (length += utf8_bytes(char_at(string, start - 1))) <= max)
-        start--;
-    return start;
-}
-
-static size_t copy_path(const struct string *string, char *to, size_t max)
-{
-    static const char dots[] = {'.', '.', '.'};
-    if (string->kind == 1 && string->chars <= max &&
-        utf8_copy_ascii((uint8_t *)to, string->data, string->chars))
-        return string->chars;
-    if (max <= sizeof dots || start_of_end(string, max) == 0)
-        return copy_chars(string, 0, to, max);
-    memcpy(to, dots, sizeof dots);
-    size_t start = start_of_end(string, max - sizeof dots);
-    return sizeof dots + copy_chars(string, start, to + sizeof dots, max - sizeof dots);
 }
 
 void python_frame_describe(const struct python *python, const struct python_frame *frame,
@@ -406,7 +246,7 @@ void python_frame_describe(const struct python *python, const struct python_fram
 {
     const uint16_t *at = python->layout->at;
     uintptr_t code = (uintptr_t)frame->code;
-    struct string string;
+    struct python_string string;
     text->file_length = text->name_length = 0;
     text->first_line = text->line = 0;
     if (!is_a(python, code, python->code_type))
@@ -414,9 +254,9 @@ void python_frame_describe(const struct python *python, const struct python_fram
     text->first_line = half_at(code, at[PYTHON_CODE_FIRST_LINE]);
     text->line = current_line(python, code, frame->position, text->first_line);
     if (open_string(python, word_at(code, at[PYTHON_CODE_FILE]), &string))
-        text->file_length = copy_path(&string, text->file, text->file_max);
+        text->file_length = python_text_copy_path(&string, text->file, text->file_max);
     uint16_t name =
         at[PYTHON_CODE_QUALNAME] != PYTHON_NO_FIELD ? at[PYTHON_CODE_QUALNAME] : at[PYTHON_CODE_NAME];
     if (open_string(python, word_at(code, name), &string))
-        text->name_length = copy_chars(&string, 0, text->name, text->name_max);
+        text->name_length = python_text_copy(&string, text->name, text->name_max);
 }

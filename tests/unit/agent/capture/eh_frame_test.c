@@ -1,4 +1,4 @@
-#include "agent/capture/stacks/eh_frame.h"
+#include "agent/frames/eh_frame.h"
 
 #include "support/test.h"
 

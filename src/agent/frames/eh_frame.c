@@ -1,4 +1,4 @@
-#include "agent/capture/stacks/eh_frame.h"
+#include "agent/frames/eh_frame.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -63,6 +63,7 @@ enum {
 struct reader {
     const uint8_t *at, *end;
     bool has_failed;
+    uint64_t moved; /* from these bytes to those of which they are a copy */
 };
 
 static bool fail(struct reader *from)
@@ -132,7 +133,7 @@ static uint64_t take_encoded(struct reader *from, uint8_t encoding, const uint8_
     case 0:
         break;
     case ENCODED_PC_RELATIVE:
-        base = (uint64_t)(uintptr_t)from->at;
+        base = (uint64_t)(uintptr_t)from->at + from->moved;
         break;
     case ENCODED_HEADER_RELATIVE:
         base = (uint64_t)(uintptr_t)header;
@@ -543,20 +544,25 @@ static bool read_common(struct reader entry, const uint8_t *header, struct descr
     return !entry.has_failed;
 }
 
+/* Reads the entry of a function, behind its reference to the common one. */
+static bool read_own(struct reader entry, const uint8_t *header, struct description *about)
+{
+    about->begin = take_encoded(&entry, about->encoding, header);
+    about->bytes = take_encoded(&entry, about->encoding & 0xf, header);
+    if (about->has_augmentation)
+        take_block(&entry);
+    about->own = entry;
+    return !entry.has_failed;
+}
+
 static bool read_description(const struct eh_frame *tables, uint64_t at, struct description *about)
 {
     struct reader entry, common;
     if (!open_entry(tables, at, &entry))
         return false;
     uint64_t here = (uint64_t)(uintptr_t)entry.at, back = take(&entry, 4);
-    if (back == 0 || !open_entry(tables, here - back, &common) || !read_common(common, tables->header, about))
-        return false;
-    about->begin = take_encoded(&entry, about->encoding, tables->header);
-    about->bytes = take_encoded(&entry, about->encoding & 0xf, tables->header);
-    if (about->has_augmentation)
-        take_block(&entry);
-    about->own = entry;
-    return !entry.has_failed;
+    return back != 0 && open_entry(tables, here - back, &common) &&
+           read_common(common, tables->header, about) && read_own(entry, tables->header, about);
 }
 
 /* Returns the entry of the last function in the table that starts at the address or before it; 0: there is
@@ -594,28 +600,49 @@ static uint64_t search(const struct eh_frame *tables, uint64_t address, enum unw
     return base + (uint64_t)(int64_t)pair[1];
 }
 
-void eh_frame_find_rule(const struct eh_frame *tables, uint64_t address, struct unwind_rule *rule)
+/* Runs the instructions of a function, whose entries have been read. */
+static void find_rule(const struct description *about, const uint8_t *header, uint64_t address,
+                      struct unwind_rule *rule)
 {
-    struct description about = {0};
     struct row row = {.cfa_register = UINT64_MAX};
-    enum unwind_kind problem;
-    *rule = (struct unwind_rule){.kind = UNWIND_NONE};
-    uint64_t at = search(tables, address, &problem);
-    if (at && !read_description(tables, at, &about))
-        problem = UNWIND_DAMAGED;
-    else if (at && (address < about.begin || address - about.begin >= about.bytes))
-        problem = UNWIND_NONE;
-    else if (at && about.return_register != REGISTER_RETURN)
+    enum unwind_kind problem = UNWIND_NONE;
+    if (address >= about->begin && address - about->begin < about->bytes) {
         problem = UNWIND_UNSUPPORTED;
-    else if (at) {
-        /* The common instructions have no addresses, so all of them run. */
-        problem = run(about.common, &about, UINT64_MAX, &row, tables->header);
-        if (problem == UNWIND_NONE)
-            problem = run(about.own, &about, address, &row, tables->header);
-        if (problem == UNWIND_NONE) {
-            make_rule(&row, &about, address, rule);
-            return;
+        if (about->return_register == REGISTER_RETURN) {
+            /* The common instructions have no addresses, so all of them run. */
+            problem = run(about->common, about, UINT64_MAX, &row, header);
+            if (problem == UNWIND_NONE)
+                problem = run(about->own, about, address, &row, header);
+            if (problem == UNWIND_NONE) {
+                make_rule(&row, about, address, rule);
+                return;
+            }
         }
     }
     rule->kind = (uint8_t)problem;
+}
+
+void eh_frame_find_rule(const struct eh_frame *tables, uint64_t address, struct unwind_rule *rule)
+{
+    struct description about = {0};
+    enum unwind_kind problem;
+    *rule = (struct unwind_rule){.kind = UNWIND_NONE};
+    uint64_t at = search(tables, address, &problem);
+    if (!at)
+        rule->kind = (uint8_t)problem;
+    else if (!read_description(tables, at, &about))
+        rule->kind = UNWIND_DAMAGED;
+    else
+        find_rule(&about, tables->header, address, rule);
+}
+
+void eh_frame_find_rule_of_copy(const struct eh_frame_copy *copy, uint64_t address, struct unwind_rule *rule)
+{
+    struct description about = {0};
+    struct reader common = {.at = copy->common, .end = copy->common + copy->common_bytes};
+    struct reader own = {.at = copy->own, .end = copy->own + copy->own_bytes};
+    own.moved = copy->own_address - (uint64_t)(uintptr_t)copy->own;
+    *rule = (struct unwind_rule){.kind = UNWIND_DAMAGED};
+    if (skip(&own, 4) && read_common(common, NULL, &about) && read_own(own, NULL, &about))
+        find_rule(&about, NULL, address, rule);
 }

@@ -1,6 +1,6 @@
 /* Made by tools/gen_python_layouts.py from the headers of CPython 3.9 to 3.15; don't edit. */
 /* clang-format off */
-#include "agent/capture/stacks/python_layouts.h"
+#include "agent/frames/python_layouts.h"
 
 #define N PYTHON_NO_FIELD
 
