@@ -13,7 +13,7 @@ function(cuspan_unit_test name)
   add_test(NAME unit/${name} COMMAND ${name}_test)
 endfunction()
 
-foreach(stage base config capture correlate encode export replay share agent cli bounds docs)
+foreach(stage base config capture watch correlate encode export replay share agent cli bounds docs)
   include(tests/cmake/${stage}_tests.cmake OPTIONAL)
 endforeach()
 include(tests/cmake/torture.cmake)

@@ -1,4 +1,4 @@
-/* Prints where one version of CPython keeps what src/agent/capture/stacks/python_frames.c reads, as "NAME OFFSET" or
+/* Prints where one version of CPython keeps what the agent reads (src/agent/frames/python_layouts.h), as "NAME OFFSET" or
  * "NAME OFFSET WORD" lines: WORD is the index of the same offset in _Py_DebugOffsets, which Python 3.13 and later
  * have at the start of _PyRuntime. tools/gen_python_layouts.py compiles it with the headers of each version. All
  * figures are constants of these headers, so neither Python nor its processor is needed. */
@@ -93,6 +93,30 @@ static void print_code(void)
 #endif
 }
 
+/* What leads to the frames of all threads, and to the holder of the GIL. */
+static void print_threads(void)
+{
+    KNOWN("state_next", PyThreadState, next, thread_state.next);
+    PUT("gil_holder", offsetof(struct _gil_runtime_state, last_holder));
+    PUT("gil_locked", offsetof(struct _gil_runtime_state, locked));
+#if SINCE(11)
+    KNOWN("interpreter_threads", PyInterpreterState, threads.head, interpreter_state.threads_head);
+    KNOWN("state_tid", PyThreadState, native_thread_id, thread_state.native_thread_id);
+#else
+    FIELD("interpreter_threads", PyInterpreterState, tstate_head);
+#endif
+#if SINCE(12)
+    KNOWN("interpreter_gil", PyInterpreterState, ceval.gil, interpreter_state.ceval_gil);
+#else
+    FIELD("runtime_gil", _PyRuntimeState, ceval.gil);
+#endif
+#if SINCE(14) && defined(Py_GIL_DISABLED)
+    FIELD("frame_copy", _PyInterpreterFrame, tlbc_index);
+    FIELD("code_copies", PyCodeObject, co_tlbc);
+    FIELD("copies_first", _PyCodeArray, entries);
+#endif
+}
+
 /* The lowest bit of a bit field of a string's state. */
 #define BIT(name, m, all_ones)                                                                               \
     do {                                                                                                     \
@@ -129,6 +153,7 @@ int main(void)
     PUT("free_threaded", 0);
 #endif
     print_thread_and_frame();
+    print_threads();
     print_code();
     print_objects();
     return 0;

@@ -1,4 +1,4 @@
-/* The offsets at which each minor version of CPython keeps the fields that python_frames.c reads. They come
+/* The offsets at which each minor version of CPython keeps the fields that cuspan reads. They come
  * from the headers of these versions (tools/gen_python_layouts.py, tools/python_layouts/print_layout.c). They
  * hold for every 64-bit processor, and from the first release candidate on for all releases of a minor
  * version. */
@@ -45,10 +45,23 @@ enum python_field {
     PYTHON_CODE_OBJECT_SIZE,   /* that of PyCode_Type */
     PYTHON_FRAME_OBJECT_SIZE,  /* that of PyFrame_Type; from 3.11 on it contains that of a frame */
     PYTHON_STRING_OBJECT_SIZE, /* that of PyUnicode_Type */
+    /* Only for the threads of the whole process. */
+    PYTHON_INTERPRETER_THREADS, /* PyInterpreterState: its newest thread */
+    PYTHON_STATE_NEXT,          /* PyThreadState: the next older one of the interpreter */
+    PYTHON_STATE_TID,           /* from 3.11 on: the kernel's ID of its thread */
+    PYTHON_RUNTIME_GIL,         /* up to 3.11: the GIL inside _PyRuntime */
+    PYTHON_INTERPRETER_GIL,     /* from 3.12 on: PyInterpreterState's pointer to the GIL */
+    PYTHON_GIL_HOLDER,          /* inside the GIL: the thread state that has or had it */
+    PYTHON_GIL_LOCKED,
+    PYTHON_FRAME_COPY,   /* from 3.14 on, free-threaded: which copy of the instructions runs */
+    PYTHON_CODE_COPIES,  /* pointer to the copies' number and addresses */
+    PYTHON_COPIES_FIRST, /* the first address */
     PYTHON_FIELDS
 };
 
 #define PYTHON_NO_FIELD UINT16_MAX
+#define PYTHON_FRAME_FIELDS                                                                                  \
+    PYTHON_INTERPRETER_THREADS /* the fields before it lead to the frames of one thread */
 
 struct python_layout {
     uint8_t minor;

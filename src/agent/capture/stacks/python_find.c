@@ -67,7 +67,7 @@ static const char *check_debug_offsets(const struct python_layout *layout, uintp
         return "_PyRuntime has no debug offsets";
     if (hex >> 16 != (0x0300u | layout->minor))
         return "its debug offsets are of another version";
-    for (int field = 0; field < PYTHON_FIELDS; field++) {
+    for (int field = 0; field < PYTHON_FRAME_FIELDS; field++) {
         unsigned word = layout->debug_word[field];
         if (word && word_at(runtime + 8 * (uintptr_t)word) != layout->at[field])
             return "its debug offsets differ from the released ones";

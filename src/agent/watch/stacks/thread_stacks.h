@@ -10,6 +10,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define STACK_THREADS_MAX       512 /* in one look; later threads are counted as left out */
