@@ -1,4 +1,4 @@
-foreach(module)
+foreach(module process_map thread_facts native_look)
   cuspan_unit_test(${module} cuspan_watch)
 endforeach()
 

@@ -11,6 +11,8 @@
 
 #define GUESS_WORDS 1024 /* of the stack that are searched for a return address */
 #define PAGE_BYTES  4096
+#define PART_BYTES  16384 /* of a stack that are read at once */
+#define PAIRS_MAX   64    /* of the table of functions that are read at once */
 
 /* ---- Unwind rules -------------------------------------------------------------------------------------- */
 
@@ -23,23 +25,26 @@ static uint64_t find_entry(uint64_t header, uint64_t address)
         int32_t frame;
         uint32_t count;
     } head;
-    int32_t pair[2];
+    int32_t pairs[PAIRS_MAX][2];
     if (!self_memory_read(header, &head, sizeof head) || head.version != 1 || head.frame_encoding != 0x1b ||
         head.count_encoding != 0x03 || head.table_encoding != 0x3b)
         return 0;
-    uint64_t low = 0, high = head.count, entry = 0;
-    while (low < high) {
+    uint64_t low = 0, high = head.count, table = header + sizeof head;
+    while (high - low > PAIRS_MAX) {
         uint64_t middle = low + (high - low) / 2;
-        if (!self_memory_read(header + sizeof head + middle * sizeof pair, pair, sizeof pair))
+        if (!self_memory_read(table + middle * sizeof *pairs, pairs, sizeof *pairs))
             return 0;
-        if (header + (uint64_t)(int64_t)pair[0] <= address) {
-            entry = header + (uint64_t)(int64_t)pair[1];
-            low = middle + 1;
-        } else {
+        if (header + (uint64_t)(int64_t)pairs[0][0] <= address)
+            low = middle;
+        else
             high = middle;
-        }
     }
-    return entry;
+    if (!self_memory_read(table + low * sizeof *pairs, pairs, (high - low) * sizeof *pairs))
+        return 0;
+    for (uint64_t i = high - low; i > 0; i--)
+        if (header + (uint64_t)(int64_t)pairs[i - 1][0] <= address)
+            return header + (uint64_t)(int64_t)pairs[i - 1][1];
+    return 0;
 }
 
 /* Copies an entry without its length, which is returned; 0: it is not readable or too long. */
@@ -72,16 +77,17 @@ static void find_rule(struct native_look *look, uint64_t header, uint64_t addres
 /* Returns the place of a frame's address in executable memory; NULL: it is in none, or there is no room. */
 static struct native_place *place_of(struct native_look *look, struct process_map *map, uint64_t address)
 {
-    uint32_t at = (uint32_t)((address * HASH_SPREAD) >> 52) % NATIVE_PLACES;
-    while (look->places[at].address && look->places[at].address != address)
-        at = (at + 1) % NATIVE_PLACES;
-    struct native_place *place = &look->places[at];
-    const struct map_range *range = place->address ? NULL : process_map_find(map, address - 1);
-    if (place->address || !range || look->place_count >= NATIVE_PLACES / 4 * 3)
-        return place->address ? place : NULL;
-    const struct map_library *library = process_map_library(map, range->library);
-    look->place_count++;
+    uint32_t at = (uint32_t)((address * HASH_SPREAD) >> 52) % NATIVE_INDEX;
+    for (; look->index[at]; at = (at + 1) % NATIVE_INDEX)
+        if (look->places[look->index[at] - 1].address == address)
+            return &look->places[look->index[at] - 1];
+    const struct map_range *range = process_map_find(map, address - 1);
+    if (!range || look->count == NATIVE_PLACES)
+        return NULL;
+    struct native_place *place = &look->places[look->count++];
+    look->index[at] = (uint16_t)look->count;
     *place = (struct native_place){.address = address, .library = range->library};
+    const struct map_library *library = process_map_library(map, range->library);
     if (library)
         find_rule(look, library->unwind, address - 1, &place->rule);
     return place;
@@ -139,11 +145,15 @@ static bool guess(const struct process_map *map, const struct unwind_memory *mem
 /* Copies the stack from its pointer on, up to the end of its mapping. */
 static struct unwind_memory copy_stack(struct native_look *look, uint64_t sp)
 {
-    uint64_t low = sp & ~(uint64_t)7, bytes = 0, part = PAGE_BYTES - low % PAGE_BYTES;
-    while (bytes + part <= sizeof look->stack &&
-           self_memory_read(low + bytes, (uint8_t *)look->stack + bytes, part)) {
-        bytes += part;
-        part = PAGE_BYTES;
+    uint64_t low = sp & ~(uint64_t)7, bytes = 0, part = PAGE_BYTES - low % PAGE_BYTES, next = PART_BYTES;
+    while (bytes + part <= sizeof look->stack) {
+        if (self_memory_read(low + bytes, (uint8_t *)look->stack + bytes, part))
+            bytes += part;
+        else if (part <= PAGE_BYTES)
+            break;
+        else
+            next = PAGE_BYTES;
+        part = next;
     }
     return (struct unwind_memory){low, bytes, (uint64_t)(uintptr_t)look->stack - low};
 }
@@ -173,10 +183,14 @@ void native_look_walk(struct native_look *look, struct process_map *map, struct 
             return;
         }
         into->native_frames[into->native_total++] =
-            (struct stack_native_frame){.address = at.address, .is_guessed = is_guessed};
+            (struct stack_native_frame){.address = at.address,
+                                        .library = (uint32_t)(place - look->places), /* until it is named */
+                                        .is_guessed = is_guessed};
         thread->native_count++;
-        if (place->rule.kind == UNWIND_OUTERMOST)
-            break;
+        if (place->rule.kind == UNWIND_OUTERMOST) {
+            thread->native = STACK_NATIVE_COMPLETE;
+            return;
+        }
         if (memory.bytes < 8)
             return;
         struct unwind_cursor before = at;
@@ -188,14 +202,15 @@ void native_look_walk(struct native_look *look, struct process_map *map, struct 
                 return;
         }
     }
-    thread->native = STACK_NATIVE_COMPLETE;
+    /* After a wrong guess, zeros are likely. */
+    thread->native = is_guessed ? STACK_NATIVE_BROKEN : STACK_NATIVE_COMPLETE;
 }
 
 /* ---- Names --------------------------------------------------------------------------------------------- */
 
 struct naming {
     struct native_look *look;
-    uint32_t library, count;
+    uint32_t count;
     uint16_t places[NATIVE_PLACES]; /* those of the library, by address */
 };
 
@@ -222,12 +237,12 @@ static void take_symbol(void *context, uint64_t address, uint64_t size, uint64_t
     }
 }
 
-static void list_places(struct naming *naming)
+static void list_places(struct naming *naming, uint32_t from)
 {
     naming->count = 0;
-    for (uint32_t i = 0; i < NATIVE_PLACES; i++) {
+    for (uint32_t i = from; i < naming->look->count; i++) {
         const struct native_place *place = &naming->look->places[i];
-        if (!place->address || place->library != naming->library)
+        if (place->library != naming->look->places[from].library)
             continue;
         uint32_t at = naming->count++;
         for (; at > 0 && naming->look->places[naming->places[at - 1]].address > place->address; at--)
@@ -246,41 +261,42 @@ static uint32_t add_name(struct thread_stacks *into, uint64_t address)
                           utf8_repair(text, name, strlen(name), UTF8_NO_LIMIT, sizeof text));
 }
 
-/* Names the places of one library. Returns the library's own name in the texts. */
-static uint32_t name_library(struct naming *naming, struct process_map *map, struct thread_stacks *into,
-                             uint64_t *budget)
+/* Names all places in the library of place `from`. */
+static void name_places(struct naming *naming, uint32_t from, struct process_map *map,
+                        struct thread_stacks *into, uint64_t *budget)
 {
-    const struct map_library *library = process_map_library(map, naming->library);
-    list_places(naming);
-    if (!library || !naming->count)
-        return 0;
-    process_map_functions(library, budget, take_symbol, naming);
+    char text[STACK_FILE_BYTES];
+    uint32_t number = naming->look->places[from].library, name = 0;
+    const struct map_library *library = process_map_library(map, number);
+    list_places(naming, from);
+    if (library) {
+        const char *full = map->names + library->name;
+        size_t length = utf8_repair((uint8_t *)text, full, strlen(full), UTF8_NO_LIMIT, sizeof text);
+        name = stack_text_add(into, text, length);
+        process_map_functions(library, budget, take_symbol, naming);
+    }
     for (uint32_t i = 0; i < naming->count; i++) {
         struct native_place *place = &naming->look->places[naming->places[i]];
-        place->text = add_name(into, place->symbol_name);
-        if (!place->text)
-            place->symbol = library->base;
+        place->is_named = true;
+        place->library_text = name;
+        place->symbol_text = add_name(into, place->symbol_name);
+        if (!place->symbol_text)
+            place->symbol = library ? library->base : 0;
     }
-    char name[STACK_FILE_BYTES];
-    const char *full = map->names + library->name;
-    size_t length = utf8_repair((uint8_t *)name, full, strlen(full), UTF8_NO_LIMIT, sizeof name);
-    return stack_text_add(into, name, length);
 }
 
 void native_look_name(struct native_look *look, struct process_map *map, struct thread_stacks *into)
 {
     struct naming naming = {.look = look};
     uint64_t budget = NATIVE_SYMBOL_BYTES;
-    for (; naming.library < map->library_count; naming.library++) {
-        uint32_t name = name_library(&naming, map, into, &budget);
-        for (uint32_t i = 0; name && i < into->native_total; i++) {
-            struct stack_native_frame *frame = &into->native_frames[i];
-            const struct native_place *place = place_of(look, map, frame->address);
-            if (!place || place->library != naming.library)
-                continue;
-            frame->library = name;
-            frame->symbol = place->text;
-            frame->offset = frame->address - place->symbol;
-        }
+    for (uint32_t i = 0; i < look->count; i++)
+        if (!look->places[i].is_named)
+            name_places(&naming, i, map, into, &budget);
+    for (uint32_t i = 0; i < into->native_total; i++) {
+        struct stack_native_frame *frame = &into->native_frames[i];
+        const struct native_place *place = &look->places[frame->library];
+        frame->library = place->library_text;
+        frame->symbol = place->symbol_text;
+        frame->offset = frame->address - place->symbol;
     }
 }

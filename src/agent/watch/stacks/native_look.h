@@ -9,22 +9,25 @@
 #include <stdint.h>
 
 #define NATIVE_STACK_BYTES  (64 * 1024) /* read of a stack */
-#define NATIVE_PLACES       4096
+#define NATIVE_PLACES       3072
+#define NATIVE_INDEX        4096
 #define NATIVE_ENTRY_BYTES  4096 /* a function's entry in .eh_frame; longer ones are unsupported */
 #define NATIVE_SYMBOL_BYTES (32 * 1024 * 1024) /* symbols read in one look */
 
 /* An address in code, of which many threads may have frames. */
 struct native_place {
-    uint64_t address; /* as in a frame; 0: free */
+    uint64_t address; /* as in a frame */
     struct unwind_rule rule;
-    uint32_t library;                           /* in the map; MAP_LIBRARIES_MAX: none */
-    uint64_t symbol, symbol_bytes, symbol_name; /* addresses; 0: unknown */
-    uint32_t text;
+    uint32_t library;             /* in the map; MAP_LIBRARIES_MAX: none */
+    uint64_t symbol, symbol_name; /* addresses of function and name; 0: unknown */
+    uint32_t library_text, symbol_text;
+    bool is_named;
 };
 
 /* All zero for each look. */
 struct native_look {
-    uint32_t place_count;
+    uint32_t count;
+    uint16_t index[NATIVE_INDEX]; /* number of a place + 1, by hash of the address */
     struct native_place places[NATIVE_PLACES];
     uint64_t stack[NATIVE_STACK_BYTES / 8];
     uint8_t common[NATIVE_ENTRY_BYTES], own[NATIVE_ENTRY_BYTES];

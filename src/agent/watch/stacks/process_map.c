@@ -101,21 +101,22 @@ const struct map_range *process_map_find(const struct process_map *map, uint64_t
 
 /* ---- Libraries ----------------------------------------------------------------------------------------- */
 
-static void read_dynamic(struct map_library *library, uint64_t address)
+static void read_dynamic(struct map_library *library, uint64_t address, uint64_t bytes)
 {
-    Elf64_Dyn entry;
-    for (int i = 0; i < DYNAMIC_MAX; i++, address += sizeof entry) {
-        if (!self_memory_read(address, &entry, sizeof entry) || entry.d_tag == DT_NULL)
-            return;
+    Elf64_Dyn entries[DYNAMIC_MAX];
+    uint64_t count = bytes / sizeof *entries < DYNAMIC_MAX ? bytes / sizeof *entries : DYNAMIC_MAX;
+    if (!self_memory_read(address, entries, count * sizeof *entries))
+        return;
+    for (uint64_t i = 0; i < count && entries[i].d_tag != DT_NULL; i++) {
         /* glibc replaces offsets by addresses here; musl, and the kernel's vDSO, do not. */
-        uint64_t value = entry.d_un.d_val, at = value < library->base ? value + library->bias : value;
-        if (entry.d_tag == DT_SYMTAB)
+        uint64_t value = entries[i].d_un.d_val, at = value < library->base ? value + library->bias : value;
+        if (entries[i].d_tag == DT_SYMTAB)
             library->symbols = at;
-        else if (entry.d_tag == DT_STRTAB)
+        else if (entries[i].d_tag == DT_STRTAB)
             library->strings = at;
-        else if (entry.d_tag == DT_GNU_HASH)
+        else if (entries[i].d_tag == DT_GNU_HASH)
             library->hashes = at;
-        else if (entry.d_tag == DT_STRSZ)
+        else if (entries[i].d_tag == DT_STRSZ)
             library->string_bytes = value;
     }
 }
@@ -124,7 +125,7 @@ static void read_library(struct map_library *library)
 {
     Elf64_Ehdr header;
     Elf64_Phdr parts[HEADERS_MAX];
-    uint64_t dynamic = 0;
+    const Elf64_Phdr *dynamic = NULL;
     if (!self_memory_read(library->base, &header, sizeof header) ||
         memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64 ||
         header.e_phentsize != sizeof *parts || header.e_phnum > HEADERS_MAX ||
@@ -136,14 +137,14 @@ static void read_library(struct map_library *library)
         if (parts[i].p_type == PT_LOAD && parts[i].p_offset == 0)
             library->bias = library->base - parts[i].p_vaddr;
         else if (parts[i].p_type == PT_DYNAMIC)
-            dynamic = parts[i].p_vaddr;
+            dynamic = &parts[i];
         else if (parts[i].p_type == PT_GNU_EH_FRAME)
             library->unwind = parts[i].p_vaddr;
     }
     if (library->unwind)
         library->unwind += library->bias;
     if (dynamic)
-        read_dynamic(library, library->bias + dynamic);
+        read_dynamic(library, library->bias + dynamic->p_vaddr, dynamic->p_memsz);
 }
 
 const struct map_library *process_map_library(struct process_map *map, uint32_t number)

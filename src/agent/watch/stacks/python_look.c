@@ -415,16 +415,22 @@ void python_look_describe(const struct python_process *python, struct python_tex
 {
     const uint16_t *at = python->layout.at;
     uint8_t object[OBJECT_BYTES];
+    struct stack_python_frame *last = &texts->frames[((code + position) * HASH_SPREAD) >> 54];
     *frame = (struct stack_python_frame){.code = code, .position = position, .function = STACK_NO_CODE};
+    if (last->code == code && last->position == position) {
+        *frame = *last;
+        return;
+    }
     if (at[PYTHON_CODE_OBJECT_SIZE] > sizeof object ||
         !self_memory_read(code, object, at[PYTHON_CODE_OBJECT_SIZE]) ||
         word_in(object, at[PYTHON_OBJECT_TYPE]) != python->code_type)
         return;
     frame->function = add_code(python, texts, code, object, detail, into);
-    if (detail != STACK_DETAIL_FULL)
-        return;
-    read_table(python, texts, code, word_in(object, at[PYTHON_CODE_LINES]));
-    if (texts->has_table)
-        frame->line = python_text_line(&python->layout, texts->table, texts->table_bytes, position,
-                                       half_in(object, at[PYTHON_CODE_FIRST_LINE]));
+    if (detail == STACK_DETAIL_FULL) {
+        read_table(python, texts, code, word_in(object, at[PYTHON_CODE_LINES]));
+        if (texts->has_table)
+            frame->line = python_text_line(&python->layout, texts->table, texts->table_bytes, position,
+                                           half_in(object, at[PYTHON_CODE_FIRST_LINE]));
+    }
+    *last = *frame;
 }

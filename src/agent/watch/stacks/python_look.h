@@ -57,6 +57,7 @@ struct python_texts {
         uint64_t address;
         uint32_t value;
     } known[4096];
+    struct stack_python_frame frames[1024]; /* described last, by a hash of their contents */
     uint32_t known_count;
     uint64_t table_of; /* code object whose table of lines is in `table` */
     bool has_table;
