@@ -1,6 +1,8 @@
-foreach(module process_map thread_facts native_look)
+foreach(module process_map thread_facts native_look python_look thread_stacks)
   cuspan_unit_test(${module} cuspan_watch)
 endforeach()
+add_dependencies(python_look_test fake_python_full)
+target_compile_definitions(python_look_test PRIVATE FAKE_PYTHON="$<TARGET_FILE:fake_python_full>")
 
 # Looks at all threads of real Pythons, through ctypes. They cannot load a library with sanitizers.
 add_library(stacks_looker SHARED tests/support/stacks_looker.c)
