@@ -1,6 +1,7 @@
 #!/bin/bash
 # The walk of Python frames in every Python from 3.9 to 3.15 that this machine can have, 10 times as many stacks as in CI,
-# with greenlet from PyPI: tests/integration/agent/python_frames_test.py --long.
+# with greenlet from PyPI: tests/integration/agent/python_frames_test.py --long. And 10,000 looks at all threads under load:
+# thread_stacks_test.py --long beside it.
 #
 #   tests/python-versions/run.sh [PART...]     the default is all
 #       pythons         every Python of this machine
@@ -14,6 +15,7 @@ set -eu
 cd "$ROOT"
 
 TEST=$ROOT/tests/integration/agent/python_frames_test.py
+LOOKS=$ROOT/tests/integration/agent/thread_stacks_test.py
 PACKAGES=$ROOT/build/python-versions
 KEPT=$CACHE/python-versions
 PASSED=0 FAILED=0 SKIPPED=0
@@ -43,7 +45,10 @@ get_greenlet() {
     done
 }
 
-part_pythons() { counted pythons "$TEST" --all --long; }
+part_pythons() {
+    counted pythons "$TEST" --all --long
+    counted pythons-threads "$LOOKS" --all --long
+}
 
 # debian SUITE PACKAGE...: leaves its folder in CHROOT.
 debian() {
@@ -56,6 +61,7 @@ part_sid() {
     debian sid python3.13-dev python3.14-dev python3.15-dev || fail "debootstrap failed: build/log/python-versions-sid-chroot.log"
     for minor in 13 14 15; do
         counted "sid-3.$minor" in_chroot "$CHROOT" "$ROOT" env STACKS_PACKAGES="$PACKAGES" "python3.$minor" "$TEST" --long Frames Embedded
+        counted "sid-3.$minor-threads" in_chroot "$CHROOT" "$ROOT" "python3.$minor" "$LOOKS" --long
         counted "sid-3.$minor-headers" env PYTHON_HEADERS="$CHROOT/usr/include/python3.$minor" "$TEST" Layouts
     done
 }
@@ -78,12 +84,13 @@ part_free-threaded() {
     [ -x "$KEPT/free-threaded/bin/python3" ] || waiting build/log/python-versions-source.log build_free_threaded ||
         fail "cannot compile Python: build/log/python-versions-source.log"
     counted free-threaded "$TEST" --python "$KEPT/free-threaded/bin/python3" Frames
+    counted free-threaded-threads "$LOOKS" --python "$KEPT/free-threaded/bin/python3" --long
 }
 
 main() {
     local parts=("$@") part
     [ ${#parts[@]} -gt 0 ] || parts=(pythons sid free-threaded)
-    [ -f build/libpython_walker.so ] || fail "build/libpython_walker.so is missing: cmake --build build"
+    [ -f build/libpython_walker.so ] && [ -f build/libstacks_looker.so ] || fail "libraries in build/ are missing: cmake --build build"
     mkdir -p build/log "$PACKAGES" "$KEPT"
     get_greenlet
     export STACKS_PACKAGES=$PACKAGES

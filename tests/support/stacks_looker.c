@@ -4,6 +4,7 @@
 #include "agent/watch/stacks/thread_stacks.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,19 +12,21 @@
 #include <time.h>
 #include <unistd.h>
 
-int looker_begin(unsigned delay_ms, unsigned pause_ms, int detail);
+int looker_begin(unsigned pause_ms, int detail, int waits_for_hold);
 int looker_end(char *to, size_t size);
 int looker_load(unsigned looks, unsigned pause_us, uint64_t totals[6]);
-int looker_hold(unsigned ms);
+int looker_hold(void);
 int looker_nested(unsigned ms);
 int looker_spin(const volatile int *until);
 double looker_time(unsigned looks, int detail);
 
 static struct thread_stacks looks[2];
 static pthread_t looker;
+static sem_t held, looked;
 static struct {
-    unsigned delay_ms, pause_ms;
+    unsigned pause_ms;
     enum stack_detail detail;
+    bool waits_for_hold;
 } plan;
 
 static void sleep_us(uint64_t us)
@@ -36,17 +39,23 @@ static void sleep_us(uint64_t us)
 static void *look_twice(void *unused)
 {
     pthread_setname_np(pthread_self(), "cuspan/looker");
-    sleep_us((uint64_t)plan.delay_ms * 1000);
+    if (plan.waits_for_hold) {
+        sem_wait(&held);
+        sleep_us(10000); /* the holder goes to sleep */
+    }
     thread_stacks_look(&looks[0], plan.detail);
     sleep_us((uint64_t)plan.pause_ms * 1000);
     thread_stacks_look(&looks[1], plan.detail);
     thread_stacks_compare(&looks[1], &looks[0]);
+    sem_post(&looked);
     return NULL;
 }
 
-int looker_begin(unsigned delay_ms, unsigned pause_ms, int detail)
+int looker_begin(unsigned pause_ms, int detail, int waits_for_hold)
 {
-    plan.delay_ms = delay_ms;
+    sem_init(&held, 0, 0);
+    sem_init(&looked, 0, 0);
+    plan.waits_for_hold = waits_for_hold;
     plan.pause_ms = pause_ms;
     plan.detail = (enum stack_detail)detail;
     memset(looks, 0xa5, sizeof looks);
@@ -146,9 +155,12 @@ double looker_time(unsigned count, int detail)
     return ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) / count;
 }
 
-int looker_hold(unsigned ms)
+/* Returns after the looks, which wait for it. */
+int looker_hold(void)
 {
-    sleep_us((uint64_t)ms * 1000);
+    sem_post(&held);
+    while (sem_wait(&looked) != 0)
+        continue;
     return 0;
 }
 

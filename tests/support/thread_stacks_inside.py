@@ -8,15 +8,15 @@ import collections
 import ctypes
 import os
 import random
-import re
 import sys
 import threading
 import time
 
-NONE, IDLE, COMPLETE, CUT, UNREADABLE = range(5)
-NOT_SEEN, WHOLE, NATIVE_CUT, BROKEN = range(4)
+NONE, _IDLE, COMPLETE, CUT, _UNREADABLE = range(5)  # enum stack_python
+NATIVE_COMPLETE = 1
 DETAIL_NONE, DETAIL_FUNCTIONS, DETAIL_FULL = range(3)
 FRAMES_MAX, NAME_BYTES, FILE_BYTES = 48, 96, 160
+ATTEMPTS = 200
 VERSION = sys.version_info[:2]
 FREE_THREADED = "free-threading" in sys.version
 
@@ -43,10 +43,10 @@ class Look:
                 thread.codes.append((words[0], words[1], int(words[2]), words[3] == "1"))
 
 
-def look(delay_ms=100, pause_ms=100, detail=DETAIL_FULL, during=None):
-    """The looks, and what Python says of all threads after them."""
+def look(pause_ms=30, detail=DETAIL_FULL, during=None):
+    """The second of two looks, and what Python says of all threads after them."""
     text = ctypes.create_string_buffer(1 << 22)
-    without_gil.looker_begin(delay_ms, pause_ms, detail)
+    without_gil.looker_begin(pause_ms, detail, during is not None)
     if during:
         during()
     if without_gil.looker_end(text, len(text)) < 0:
@@ -77,9 +77,24 @@ def expected_of(frame):
     return frames
 
 
+class Different(Exception):
+    pass
+
+
 def same(expected, found, what):
     if expected != found:
-        raise SystemExit(f"{what}:\nPython: {expected}\nlook:   {found}")
+        raise Different(f"{what}:\nPython: {expected}\nlook:   {found}")
+
+
+def eventually(check):
+    """Threads take their time to go where they wait, on a slow machine."""
+    for attempts_left in reversed(range(ATTEMPTS)):
+        try:
+            return check()
+        except Different as different:
+            if not attempts_left:
+                raise SystemExit(different) from None
+            time.sleep(0.05)
 
 
 # ---- Threads in known places ---------------------------------------------------------------------------------------------
@@ -172,7 +187,7 @@ class Places:
         scope[name](self.end)
 
     def in_native(self):
-        without_gil.looker_nested(3000)
+        without_gil.looker_nested(1000)
 
     def start_all(self):
         for name in ("lock", "event", "sleep", "read", "generator", "coroutine", "callback", "class", "except", "many_lines"):
@@ -185,20 +200,16 @@ class Places:
         self.start("long", self.in_name, "n" * 300, "/" + "\u00e9" * 100 + "/" + "p" * 100 + ".py")
 
 
-def compare(places, found, current, flags_wanted="es"):
+def compare(places, found, current):
     """Number of frames that are equal to Python's."""
     frames = 0
     for name, thread in places.threads.items():
-        if thread.native_id not in found.threads:
-            raise SystemExit(f"{name} is missing")
+        same(True, thread.native_id in found.threads, name)
         seen = found.threads[thread.native_id]
+        same("es", seen.flags, f"flags of {name}: {seen[:9]}")
         expected = expected_of(current[thread.ident])
-        if name == "coroutine" and "f" in os.environ.get("STACKS_SKIP", ""):
-            continue
         same(expected[:FRAMES_MAX], seen.frames, f"{name}: {seen[:9]}")
         same(CUT if len(expected) > FRAMES_MAX else COMPLETE, seen.python, name)
-        if not all(flag in seen.flags for flag in flags_wanted) or "t" in seen.flags or "g" in seen.flags:
-            raise SystemExit(f"{name} is not still: {seen[:9]}")
         frames += len(seen.frames)
     return frames
 
@@ -208,62 +219,68 @@ def part_places(count):
     for _ in range(count):
         places = Places()
         places.start_all()
-        time.sleep(0.3)
-        found, current = look(0, 30)
-        same((VERSION[1], 0, 0), (found.minor, found.left_out, found.incomplete), "look")
-        frames += compare(places, found, current)
-        for thread in found.threads.values():
-            if thread.name == "cuspan/looker":
-                same(("R", True), (thread.state, "o" in thread.flags), "looker")
-        functions, _ = look(0, 0, DETAIL_FUNCTIONS)
-        bare, _ = look(0, 0, DETAIL_NONE)
-        for thread in places.threads.values():
-            tid = thread.native_id
-            same([("", 0, name) for _, _, name in found.threads[tid].frames], functions.threads[tid].frames, "functions")
-            same(([], [], NONE), (bare.threads[tid].frames, bare.threads[tid].codes, bare.threads[tid].python), "none")
-            same("S", bare.threads[tid].state, "state")
+
+        def check():
+            found, current = look()
+            same((VERSION[1], 0, 0), (found.minor, found.left_out, found.incomplete), "look")
+            equal = compare(places, found, current)
+            same([("R", True)], [(thread.state, "o" in thread.flags) for thread in found.threads.values()
+                                 if thread.name == "cuspan/looker"], "looker")
+            functions, _ = look(0, DETAIL_FUNCTIONS)
+            bare, _ = look(0, DETAIL_NONE)
+            for thread in places.threads.values():
+                tid = thread.native_id
+                same([("", 0, name) for _, _, name in found.threads[tid].frames], functions.threads[tid].frames, "functions")
+                same(([], [], NONE), (bare.threads[tid].frames, bare.threads[tid].codes, bare.threads[tid].python), "none")
+                same("S", bare.threads[tid].state, "state")
+            return equal
+        frames += eventually(check)
         places.stop()
     print(f"{frames} frames are equal")
 
 
 def part_native(_):
-    """Functions of ours below ctypes, and the C library's above them, down to the thread's first one."""
+    """Functions of ours below ctypes, and the C library's above them."""
     places = Places()
-    places.start("native", places.in_native)
     places.start("lock", places.in_lock)
-    time.sleep(0.3)
-    found, _ = look(0, 30)
-    seen = found.threads[places.threads["native"].native_id]
-    names = [name for _, name, _, _ in seen.codes]
-    at = names.index("looker_nested")
-    libraries = [lib for lib, _, _, _ in seen.codes]
-    same("libstacks_looker.so", libraries[at], "library")
-    same(["libstacks_looker.so"] * 3, libraries[at - 2:at + 1], "nested functions")
-    guessed = sum(guess for codes in found.threads.values() for *_, guess in codes.codes)
+
+    def check():
+        places.start("native", places.in_native)
+        time.sleep(0.2)
+        found, _ = look()
+        seen = found.threads.get(places.threads["native"].native_id)
+        same(True, seen is not None and seen.flags == "es", "still")
+        names = [name for _, name, _, _ in seen.codes]
+        same(True, "looker_nested" in names, f"names: {names}")
+        at = names.index("looker_nested")
+        same(["libstacks_looker.so"] * 3, [library for library, _, _, _ in seen.codes[at - 2:at + 1]], "nested functions")
+        same([False] * 4, [is_guessed for *_, is_guessed in seen.codes[:4]], "guessed")
+        return found, seen
+    found, seen = eventually(check)
+    guessed = sum(is_guessed for thread in found.threads.values() for *_, is_guessed in thread.codes)
     whole = [thread.native for thread in found.threads.values() if thread.codes]
-    same("s", seen.flags[-1:], f"still: {seen[:9]}")
     places.stop()
-    print(f"{len(seen.codes)} native frames, {whole.count(WHOLE)} of {len(whole)} stacks are whole, {guessed} frames guessed")
+    print(f"{len(seen.codes)} native frames, {whole.count(NATIVE_COMPLETE)} of {len(whole)} stacks are whole, {guessed} frames guessed")
 
 
 def part_gil(_):
     """A C call that holds the GIL, so that all other threads wait for it."""
     places = Places()
-    places.start("lock", places.in_lock)
-    waiting = places.start("sleep", lambda: [time.sleep(0.001) for _ in iter(lambda: places.end.is_set(), True)])
-    time.sleep(0.2)
+    waiting = places.start("sleep", lambda: [time.sleep(0.001) for _ in iter(places.end.is_set, True)])
     tid = threading.get_native_id()
 
     def hold():
-        with_gil.looker_hold(600)
-    found, _ = look(200, 100, during=hold)
-    seen = found.threads[tid]
-    same(["hold", "look", "part_gil"], [name.rpartition(".")[2] for _, _, name in seen.frames[:3]], "holder")
-    same(hold.__code__.co_firstlineno + 1, seen.frames[0][1], "line of the call")
-    if "s" not in seen.flags or ("g" not in seen.flags and not FREE_THREADED):
-        raise SystemExit(f"the holder: {seen[:9]}")
-    if not FREE_THREADED and "g" in found.threads[waiting.native_id].flags:
-        raise SystemExit("another thread holds the GIL")
+        with_gil.looker_hold()
+
+    def check():
+        found, _ = look(during=hold)
+        seen = found.threads[tid]
+        same(["hold", "look", "check"], [name.rpartition(".")[2] for _, _, name in seen.frames[:3]], "holder")
+        same(hold.__code__.co_firstlineno + 1, seen.frames[0][1], "line of the call")
+        same("es" if FREE_THREADED else "ges", seen.flags, "holder's flags")
+        same(False, "g" in found.threads[waiting.native_id].flags, "the other thread holds the GIL")
+        return seen
+    seen = eventually(check)
     places.stop()
     print(f"{seen.frames[0]}, {seen.flags}")
 
@@ -280,14 +297,16 @@ def part_busy(_):
         without_gil.looker_spin(ctypes.byref(places.flag))
     places.start("python", in_python)
     places.start("native", in_native)
-    time.sleep(0.2)
-    found, _ = look(0, 200)
-    python, native = (found.threads[places.threads[name].native_id] for name in ("python", "native"))
-    same(["in_python", "run"], [name.rpartition(".")[2] for _, _, name in python.frames[:2]], "python")
-    same((in_native.__code__.co_firstlineno + 1, "in_native"), (native.frames[0][1], native.frames[0][2].rpartition(".")[2]),
-         "native")
-    same(True, "e" in native.flags, f"same place: {native[:9]}")
-    same((False, False), ("s" in python.flags, "s" in native.flags), "still")
+
+    def check():
+        found, _ = look(200)
+        python, native = (found.threads[places.threads[name].native_id] for name in ("python", "native"))
+        same(["in_python", "run"], [name.rpartition(".")[2] for _, _, name in python.frames[:2]], "python")
+        same([(in_native.__code__.co_firstlineno + 1, "in_native")],
+             [(line, name.rpartition(".")[2]) for _, line, name in native.frames[:1]], "native")
+        same(("e", False), (native.flags, "s" in python.flags), f"same place: {native[:9]}")
+        return python, native
+    python, native = eventually(check)
     places.stop()
     print(f"{python.flags or '-'}, {native.flags}")
 
@@ -361,7 +380,7 @@ def part_fork(_):
     time.sleep(0.1)
     child = os.fork()
     if child == 0:
-        found, _ = look(0, 10)
+        found, _ = look(10)
         own = [thread for thread in found.threads.values() if thread.frames]
         names = [name.rpartition(".")[2] for _, _, name in own[0].frames] if own else []
         os._exit(0 if len(own) == 1 and names[:2] == ["look", "part_fork"] else 1)

@@ -43,7 +43,7 @@ static void look_at_python(struct workspace *work, struct thread_stacks *into, s
             struct python_stack_walk *last = walk;
             walk = walk == walks ? &walks[1] : walks;
             python_look_walk(&python, found->state, walk);
-            thread->is_torn = !python_look_is_same(last, walk);
+            thread->is_torn = walk->end == STACK_PYTHON_UNREADABLE || !python_look_is_same(last, walk);
             if (!thread->is_torn)
                 break;
         }

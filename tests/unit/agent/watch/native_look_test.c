@@ -181,11 +181,11 @@ static void test_generated_code(void **state)
 static void test_names(void **state)
 {
     process_map_read(&map);
-    uint64_t qsort_at = (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "qsort");
-    walk(0, qsort_at + 4); /* the stack is not readable */
+    uint64_t function_at = (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "a64l");
+    walk(0, function_at + 4); /* the stack is not readable */
     assert_int_equal(result.threads[0].native_count, 1);
     assert_int_equal(result.threads[0].native, STACK_NATIVE_BROKEN);
-    assert_string_equal(text(result.native_frames[0].symbol), "qsort");
+    assert_string_equal(text(result.native_frames[0].symbol), "a64l");
     assert_int_equal(result.native_frames[0].offset, 4);
     walk(0, (uint64_t)(uintptr_t)test_names + 1); /* a static function has no dynamic symbol */
     assert_string_equal(text(result.native_frames[0].symbol), "");
@@ -211,7 +211,7 @@ static uint64_t next_random(void)
 static void test_rules_are_those_of_the_tables(void **state)
 {
     process_map_read(&map);
-    const struct map_range *range = process_map_find(&map, (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "qsort"));
+    const struct map_range *range = process_map_find(&map, (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "a64l"));
     const struct map_library *libc = process_map_library(&map, range->library);
     struct eh_frame tables = {.header = (const uint8_t *)(uintptr_t)libc->unwind};
     tables.begin = (const uint8_t *)(uintptr_t)libc->base;
@@ -239,7 +239,7 @@ static void test_damaged_tables(void **state)
     static uint64_t stack[512];
     static uint64_t pristine_bytes;
     process_map_read(&map);
-    const struct map_range *range = process_map_find(&map, (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "qsort"));
+    const struct map_range *range = process_map_find(&map, (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "a64l"));
     struct map_library *libc = &map.libraries[range->library];
     assert_non_null(process_map_library(&map, range->library));
     uint64_t header = libc->unwind;
