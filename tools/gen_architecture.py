@@ -25,7 +25,7 @@ CHARACTER = 6.8   # the mean width of one in small text
 AGENT = {
     "core": Box(20, 96, 980, 66, "wires the stages: entry points, start and exit, signals, the pipeline thread, resource, control socket"),
     "recording": Box(20, 218, 132, 168, "the file format of recordings: writer and reader", "side"),
-    "capture": Box(168, 218, 188, 168, "what CUPTI, NVTX, NVML and cuspan.h report becomes records", "stage"),
+    "capture": Box(168, 218, 188, 202, "what CUPTI, NVTX, NVML and cuspan.h report becomes records", "stage"),
     "correlate": Box(384, 218, 140, 168, "records become spans: calls joined with GPU work", "stage"),
     "encode": Box(552, 218, 104, 168, "spans become OTLP: protobuf, JSON", "stage"),
     "export": Box(684, 218, 120, 168, "batches go to collectors and files", "stage"),
@@ -34,10 +34,12 @@ AGENT = {
     "replay": Box(20, 434, 106, 100, "plays recordings", "side"),
     "abi": Box(168, 434, 136, 100, "binary interfaces of CUPTI, NVTX and NCCL"),
     "share": Box(350, 434, 134, 100, "receives other tools' calls of CUPTI", "side"),
+    "watch": Box(516, 434, 84, 134, "looks at all threads and their stacks"),
+    "frames": Box(1160, 396, 130, 256, "what frames look like: unwind rules of native code, layouts of Python's objects"),
     "model": Box(20, 586, 860, 66, "data that crosses stages: records, spans, batches, settings, resources; tables of CUDA's calls and kinds of work"),
     "yaml": Box(896, 586, 104, 66, "reads YAML with lines"),
     "cli": Box(1020, 586, 120, 66, "command lines"),
-    "base": Box(20, 700, 1120, 66, "status codes, limits, clocks, files, rings, the pool of chunks, counters, threads, text"),
+    "base": Box(20, 700, 1270, 66, "status codes, limits, clocks, files, rings, the pool of chunks, counters, threads, text"),
 }
 AGENT_FLOW = [("capture", "correlate", "records"), ("correlate", "encode", "spans"), ("encode", "export", "batches")]
 

@@ -37,7 +37,7 @@ set(slow integration/agent_overload integration/agent_repeat integration/bench i
     integration/metrics_spool integration/metrics_totals integration/metrics_views integration/otel_schema
     integration/python_frames_all integration/read_properties
     integration/security_symbols integration/spool_disk integration/spool_killed integration/spool_outage integration/stat
-    integration/stat_records integration/top training/acceptance bench/guard)
+    integration/stat_records integration/thread_stacks_all integration/top training/acceptance bench/guard)
 label(slow ${slow})
 foreach(test ${slow})
   if(TEST ${test})

@@ -4,7 +4,7 @@
     thread_stacks_test.py --build BUILD-DIR [--all] [--long] [--python PYTHON]... [unittest's arguments]
 
 Without --python it runs in the Python of this test, and with --all in every CPython from 3.9 to 3.15 of this machine, one
-per minor version. --looker LIBRARY replaces BUILD-DIR/libstacks_looker.so. --long: 10,000 looks under load instead of 300.
+per minor version. --looker LIBRARY replaces BUILD-DIR/libstacks_looker.so. --long: 10,000 looks under load instead of 200.
 tests/support/thread_stacks_inside.py runs inside."""
 
 import argparse
@@ -48,7 +48,7 @@ class Looks(unittest.TestCase):
         self.each("fork")
 
     def test_load(self):
-        self.each("load", 300, 10000)
+        self.each("load", 200, 10000)
 
 
 def main():

@@ -10,3 +10,10 @@ static inline bool is_under_qemu(void)
 {
     return getenv("CUSPAN_UNDER_QEMU") != NULL;
 }
+
+/* Whether threads run in an emulator, qemu or valgrind, so that the kernel sees other registers and system
+ * calls than the program has. */
+static inline bool is_emulated(void)
+{
+    return is_under_qemu() || getenv("CUSPAN_UNDER_VALGRIND") != NULL;
+}

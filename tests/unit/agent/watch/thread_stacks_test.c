@@ -3,6 +3,7 @@
 #include "agent/watch/stacks/thread_stacks.h"
 
 #include "support/test.h"
+#include "support/under_qemu.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -98,13 +99,15 @@ static void test_still_and_moving(void **state)
              find(&second, other.tid)->is_torn);
     thread_stacks_compare(&second, &first);
     const struct thread_stack *thread = find(&second, sleeper.tid);
-    assert_true(thread->is_same && thread->is_still);
-    assert_int_equal(thread->call, SYS_futex);
-    assert_true(thread->native_count > 1);
-    assert_int_equal(thread->native, STACK_NATIVE_COMPLETE);
+    assert_true((thread->is_same && thread->is_still) || is_emulated());
+    if (!is_emulated()) {
+        assert_int_equal(thread->call, SYS_futex);
+        assert_true(thread->native_count > 1);
+        assert_int_equal(thread->native, STACK_NATIVE_COMPLETE);
+    }
     assert_int_equal(thread->python, STACK_PYTHON_NONE);
     thread = find(&second, other.tid);
-    assert_true(thread->is_same);
+    assert_true(thread->is_same || is_emulated());
     assert_false(thread->is_still);
     thread = find(&second, spinner.tid);
     assert_false(thread->is_same);
@@ -124,7 +127,7 @@ static void test_still_and_moving(void **state)
     /* Without frames, registers are compared. */
     thread_stacks_look(&first, STACK_DETAIL_NONE);
     thread_stacks_compare(&first, &second);
-    assert_true(find(&first, sleeper.tid)->is_still);
+    assert_true(find(&first, sleeper.tid)->is_still || is_emulated());
     stop(&sleeper);
     stop(&spinner);
 }
@@ -133,6 +136,8 @@ static void test_still_and_moving(void **state)
 
 static void test_more_threads_than_fit(void **state)
 {
+    if (is_emulated()) /* valgrind permits 500 threads */
+        skip();
     static struct worker workers[MANY];
     pthread_attr_t small;
     pthread_attr_init(&small);
@@ -143,7 +148,7 @@ static void test_more_threads_than_fit(void **state)
     assert_int_equal(first.count, STACK_THREADS_MAX);
     assert_true(first.left_out >= 21);
     assert_true(first.native_total <= STACK_FRAMES_TOTAL);
-    assert_true(first.native_total > STACK_THREADS_MAX);
+    assert_true(is_emulated() || first.native_total > STACK_THREADS_MAX);
     for (uint32_t i = 1; i < first.count; i++)
         assert_true(first.threads[i - 1].tid < first.threads[i].tid);
     for (int i = 0; i < MANY; i++)
