@@ -93,7 +93,7 @@ static void print_code(void)
 #endif
 }
 
-/* What leads to the frames of all threads, and to the holder of the GIL. */
+/* The fields that lead to the frames of all threads, and to the holder of the GIL. */
 static void print_threads(void)
 {
     KNOWN("state_next", PyThreadState, next, thread_state.next);

@@ -4,7 +4,7 @@
 
 #include "agent/frames/unwind_rule.h"
 #include "agent/watch/stacks/process_map.h"
-#include "agent/watch/stacks/thread_stacks.h"
+#include "agent/watch/stacks/stack_result.h"
 
 #include <stdint.h>
 

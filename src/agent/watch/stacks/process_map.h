@@ -1,5 +1,5 @@
-/* What is mapped where in the own process, from /proc/self/maps and the headers of loaded files in memory.
- * dl_iterate_phdr() would wait for a thread that hangs inside the loader. */
+/* The files and executable memory that are mapped in the own process, from /proc/self/maps and the headers of
+ * loaded files in memory. dl_iterate_phdr() would wait for a thread that hangs inside the loader. */
 #pragma once
 
 #include <stdbool.h>

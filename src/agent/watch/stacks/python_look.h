@@ -4,7 +4,7 @@
 
 #include "agent/frames/python_layouts.h"
 #include "agent/watch/stacks/process_map.h"
-#include "agent/watch/stacks/thread_stacks.h"
+#include "agent/watch/stacks/stack_result.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,7 +50,7 @@ void python_look_walk(const struct python_process *python, uint64_t state, struc
 /* Whether both have the same functions, which may be elsewhere in the innermost one. */
 bool python_look_is_same(const struct python_stack_walk *a, const struct python_stack_walk *b);
 
-/* What turns frames into texts. All zero for each look. */
+/* Known texts of a look. All zero at its start. */
 struct python_texts {
     /* By the address of a code object or string. */
     struct {

@@ -1,7 +1,7 @@
 /* Adds texts to a look. */
 #pragma once
 
-#include "agent/watch/stacks/thread_stacks.h"
+#include "agent/watch/stacks/stack_result.h"
 
 #include <stddef.h>
 #include <string.h>

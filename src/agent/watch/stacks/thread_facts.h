@@ -1,7 +1,7 @@
-/* What the kernel says about a thread of the own process. Allocates nothing. */
+/* The facts that the kernel shows about a thread of the own process. Allocates nothing. */
 #pragma once
 
-#include "agent/watch/stacks/thread_stacks.h"
+#include "agent/watch/stacks/stack_result.h"
 
 #include <stdint.h>
 

@@ -11,7 +11,7 @@
 
 #define WALKS_MAX 3 /* of a thread that runs meanwhile */
 
-/* What a look needs besides its result. Mapped for the duration of the look: all zero, and no allocator's
+/* The memory of a look besides its result. Mapped for the duration of the look: all zero, and no allocator's
  * lock, which a thread may hang with. */
 struct workspace {
     struct process_map map;

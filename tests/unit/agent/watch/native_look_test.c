@@ -52,7 +52,7 @@ __attribute__((noinline)) static void sleeps(void)
     __asm__ volatile("" ::: "memory");
 }
 
-/* Has a frame pointer, because its frame's size is known only when it runs. */
+/* This function has a frame pointer, because its frame's size is known only when it runs. */
 __attribute__((noinline)) static void calls_with_frame_pointer(size_t bytes)
 {
     volatile char *memory = __builtin_alloca(bytes);

@@ -1,4 +1,4 @@
-/* What the kernel says about threads: parsers with damaged text, and real threads. */
+/* The facts about threads: parsers with damaged text, and real threads. */
 #include "agent/watch/stacks/thread_facts.h"
 
 #include "support/test.h"
