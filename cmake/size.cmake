@@ -7,7 +7,7 @@ if(CMAKE_BUILD_TYPE MATCHES "^Rel")
     target_compile_options(${library} PRIVATE -Os)
   endforeach()
   # Of the others, folders and files that run at the start, at the end, on request, or once for each batch or table.
-  cuspan_sources(of_core agent/core agent/share WITHOUT "/core/(outputs/|pipeline/(pipeline|pipeline_sinks|discard_sink|recorder)\\.c$)")
+  cuspan_sources(of_core agent/core agent/share agent/watch WITHOUT "/core/(outputs/|pipeline/(pipeline|pipeline_sinks|discard_sink|recorder)\\.c$)")
   cuspan_sources(of_stages agent/capture/cupti agent/capture/coexist agent/capture/hardware agent/export
                  WITHOUT "/(gpu_counters\\.c$|compress/|curl_module/)") # a part of gpu_counters.c runs in callbacks
   set(reading "trace/(byte_source|documents|otlp_|parse_ahead|span_|trace_(read|segments|strings))|stat/base/(stat|samples|intervals)\\.c")
@@ -23,7 +23,7 @@ if(CMAKE_BUILD_TYPE MATCHES "^Rel")
 endif()
 
 # These run on our threads, which nobody cancels, and no exception passes through them. A debugger has .debug_frame.
-foreach(library cuspan_recording cuspan_correlate cuspan_encode cuspan_export cuspan_cli cuspan_operate cuspan_analysis
+foreach(library cuspan_watch cuspan_recording cuspan_correlate cuspan_encode cuspan_export cuspan_cli cuspan_operate cuspan_analysis
         cuspan_command cuspan-replay cuspan-replay-classic)
   target_compile_options(${library} PRIVATE -fno-asynchronous-unwind-tables -fno-unwind-tables)
 endforeach()

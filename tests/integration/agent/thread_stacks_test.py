@@ -47,6 +47,9 @@ class Looks(unittest.TestCase):
     def test_fork(self):
         self.each("fork")
 
+    def test_filter_of_system_calls(self):
+        self.each("filter")
+
     def test_load(self):
         self.each("load", 200, 10000)
 
