@@ -128,7 +128,7 @@ static void test_debug_offsets(void **state)
         char text[200];
         const struct python_layout *layout = pose(minor, false, "1");
         int known = 0;
-        for (int field = 0; field < PYTHON_FIELDS; field++)
+        for (int field = 0; field < PYTHON_FRAME_FIELDS; field++)
             if (layout->debug_word[field]) {
                 fake.runtime[layout->debug_word[field]] += 8;
                 snprintf(

@@ -225,7 +225,7 @@ static void test_rules_are_those_of_the_tables(void **state)
     while (tables.end < tables.header + (1 << 16))
         tables.end += 4096;
     int known = 0;
-    for (int i = 0; i < 5000; i++) {
+    for (int i = 0; i < 1500; i++) {
         uint64_t address = range->begin + 1 + next_random() % (range->end - range->begin - 1);
         struct unwind_rule expected;
         eh_frame_find_rule(&tables, address - 1, &expected);
@@ -235,7 +235,7 @@ static void test_rules_are_those_of_the_tables(void **state)
             assert_memory_equal(&look.places[0].rule, &expected, sizeof expected);
         known += expected.kind == UNWIND_SP || expected.kind == UNWIND_FP;
     }
-    assert_true(known > 1000);
+    assert_true(known > 300);
 }
 
 /* A library in the map, with tables that are damaged at random. */
@@ -254,7 +254,7 @@ static void test_damaged_tables(void **state)
     for (int i = 0; i < 512; i++)
         stack[i] =
             i % 3 ? (uint64_t)(uintptr_t)&stack[next_random() % 512] : range->begin + next_random() % 100000;
-    for (int round = 0; round < 3000; round++) {
+    for (int round = 0; round < 1000; round++) {
         memcpy(image, (const void *)(uintptr_t)header, pristine_bytes);
         for (int i = 0; i < 1 << round % 12; i++)
             image[next_random() % (round % 2 ? 12 : sizeof image)] = (uint8_t)next_random();

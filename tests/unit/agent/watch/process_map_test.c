@@ -277,7 +277,7 @@ static void test_endless_chain(void **state)
 static void test_random_damage(void **state)
 {
     uint64_t seed = 1, found = 0;
-    for (int round = 0; round < 20000; round++) {
+    for (int round = 0; round < 5000; round++) {
         make();
         for (int i = 0; i < 1 + round % 3; i++) {
             seed = seed * 6364136223846793005u + 1442695040888963407u;
@@ -285,7 +285,7 @@ static void test_random_damage(void **state)
         }
         found += look_up() == 0x123;
     }
-    assert_true(found > 1000 && found < 20000);
+    assert_true(found > 500 && found < 5000);
 }
 
 int main(void)

@@ -406,11 +406,12 @@ static void expect_line(uint32_t instruction, uint32_t line)
 static void descriptions(void)
 {
     static const char *const names[] = {"plain", "f\u00fcr", "\u6f22\u5b57\ufffdx", "\U0001f600x\ufffd"};
+    put(fake.codes[2], PYTHON_CODE_LINES, 0xdead, 8); /* each function has a table of its own, or none */
     for (int i = 0; i < 4; i++) {
         struct stack_python_frame frame = describe(i, STACK_DETAIL_FULL);
         assert_string_equal(name_of(&frame), names[i]);
         assert_string_equal(file_of(&frame), "/srv/file.py");
-        assert_int_equal(frame.line, 300);
+        assert_int_equal(frame.line, i == 2 ? 0 : 300);
         assert_int_equal(result.codes[frame.function].first_line, 100);
         assert_int_equal(result.codes[frame.function].address, (uintptr_t)fake.codes[i]);
     }
@@ -560,7 +561,7 @@ static void random_damage(void)
     static uint8_t saved[OBJECTS][8192];
     for (size_t i = 0; i < fake.count; i++)
         memcpy(saved[i], fake.objects[i].memory, fake.objects[i].size);
-    for (int round = 0; round < 2000; round++) {
+    for (int round = 0; round < 400; round++) {
         for (int i = 0; i < 1 + round % 6; i++) {
             size_t number = next_random() % fake.count, other = next_random() % fake.count;
             size_t offset = next_random() % (fake.objects[number].size / 8) * 8;
@@ -596,7 +597,7 @@ static void random_damage(void)
 static void test_random_damage(void **state)
 {
     in_each_layout(random_damage);
-    assert_true(read_in_all[STACK_PYTHON_COMPLETE] > 1000 && read_in_all[STACK_PYTHON_UNREADABLE] > 100);
+    assert_true(read_in_all[STACK_PYTHON_COMPLETE] > 500 && read_in_all[STACK_PYTHON_UNREADABLE] > 50);
 }
 
 /* ---- The interpreter
