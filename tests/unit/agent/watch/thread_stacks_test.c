@@ -179,6 +179,8 @@ static void test_threads_that_end(void **state)
         struct thread_stacks *now = i % 2 ? &first : &second;
         thread_stacks_look(now, STACK_DETAIL_FULL);
         assert_true(now->count >= 1 && now->count < 64);
+        for (uint32_t k = 0; k < now->count; k++) /* those that have ended meanwhile are left out */
+            assert_true(now->threads[k].state != 0 && now->threads[k].start_ticks != 0);
         thread_stacks_compare(now, i % 2 ? &second : &first);
     }
     is_over = true;
