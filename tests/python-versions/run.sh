@@ -88,9 +88,11 @@ part_free-threaded() {
 }
 
 main() {
-    local parts=("$@") part
+    local parts=("$@") part library
     [ ${#parts[@]} -gt 0 ] || parts=(pythons sid free-threaded)
-    [ -f build/libpython_walker.so ] && [ -f build/libstacks_looker.so ] || fail "libraries in build/ are missing: cmake --build build"
+    for library in build/libpython_walker.so build/libstacks_looker.so; do
+        [ -f $library ] || fail "$library is missing: cmake --build build"
+    done
     mkdir -p build/log "$PACKAGES" "$KEPT"
     get_greenlet
     export STACKS_PACKAGES=$PACKAGES
