@@ -148,7 +148,7 @@ cuspan_agent_tests(agent_outputs_test.py Outputs Command Processes)
 add_test(NAME integration/processes_check COMMAND ${CMAKE_SOURCE_DIR}/tests/gpu/processes_check_test.py)
 
 # NVTX's handlers with a recorder instead of the agent, for tests/integration/agent/nvtx_test.py.
-add_library(nvtx_witness SHARED tests/integration/doubles/nvtx_witness.c src/agent/capture/nvtx/nvtx.c src/agent/capture/nvtx/nvtx_names.c src/agent/capture/nvtx/nvtx_payload.c src/agent/capture/nccl/nccl_calls.c src/model/collective.c)
+add_library(nvtx_witness SHARED tests/integration/doubles/nvtx_witness.c src/agent/capture/nvtx/nvtx.c src/agent/capture/nvtx/nvtx_names.c src/agent/capture/nvtx/nvtx_payload.c src/agent/capture/nccl/nccl_calls.c src/model/collective.c src/model/hang/live_state.c)
 target_link_libraries(nvtx_witness PRIVATE cuspan_base)
 set_target_properties(nvtx_witness PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 

@@ -6,13 +6,13 @@ target_link_options(launch_stacks_test PRIVATE -Wl,--wrap=python_find -Wl,--wrap
                     -Wl,--wrap=native_frames_walk)
 # Without context.c, which it replaces by a fake.
 cuspan_unit_test(nvtx cuspan_base)
-target_sources(nvtx_test PRIVATE src/agent/capture/nvtx/nvtx.c src/agent/capture/nvtx/nvtx_names.c src/agent/capture/nvtx/nvtx_payload.c src/agent/capture/nccl/nccl_calls.c src/model/collective.c)
+target_sources(nvtx_test PRIVATE src/agent/capture/nvtx/nvtx.c src/agent/capture/nvtx/nvtx_names.c src/agent/capture/nvtx/nvtx_payload.c src/agent/capture/nccl/nccl_calls.c src/model/collective.c src/model/hang/live_state.c src/model/hang/live_reader.c)
 
 cuspan_unit_test(nccl_calls cuspan_base)
-target_sources(nccl_calls_test PRIVATE src/agent/capture/nccl/nccl_calls.c src/model/collective.c)
+target_sources(nccl_calls_test PRIVATE src/agent/capture/nccl/nccl_calls.c src/model/collective.c src/model/hang/live_state.c)
 
 cuspan_unit_test(nvtx_payload cuspan_base)
-target_sources(nvtx_payload_test PRIVATE src/agent/capture/nvtx/nvtx_payload.c src/agent/capture/nvtx/nvtx_names.c src/agent/capture/nccl/nccl_calls.c src/model/collective.c)
+target_sources(nvtx_payload_test PRIVATE src/agent/capture/nvtx/nvtx_payload.c src/agent/capture/nvtx/nvtx_names.c src/agent/capture/nccl/nccl_calls.c src/model/collective.c src/model/hang/live_state.c)
 
 # Without CUPTI's switches and the callbacks.
 cuspan_unit_test(sleep_control cuspan_base)
@@ -57,7 +57,7 @@ add_dependencies(publish_test cuspan_thread_ctx fake_sdk_default)
 
 # Without context.c, which it replaces by a fake.
 cuspan_unit_test(nccl_plugin cuspan_base)
-target_sources(nccl_plugin_test PRIVATE src/agent/capture/plugin/nccl_plugin.c src/agent/capture/nccl/nccl_calls.c src/model/collective.c)
+target_sources(nccl_plugin_test PRIVATE src/agent/capture/plugin/nccl_plugin.c src/agent/capture/nccl/nccl_calls.c src/model/collective.c src/model/hang/live_state.c)
 
 foreach(kind FULL BARE)
   string(TOLOWER ${kind} name)

@@ -7,6 +7,7 @@
 #include "agent/correlate/spans.h"
 #include "agent/correlate/state.h"
 #include "agent/correlate/step_spans.h"
+#include "model/hang/live_state.h"
 #include "model/semconv.h"
 
 /* The collectives that one kernel or copy runs, added up. */
@@ -142,6 +143,8 @@ static void add(struct carried *carried, const struct collective *one)
     *(one->operation == COLLECTIVE_RECV ? &carried->recv_ordinal : &carried->send_ordinal) = one->ordinal;
     if (one->ordinal > carried->ordinal_max)
         carried->ordinal_max = one->ordinal;
+    if (one->has & COLLECTIVE_HAS_ORDINAL)
+        live_note_end(one->communicator, operation_of(one), one->ordinal, one->peer);
     add_bytes(carried, one);
 }
 

@@ -199,5 +199,8 @@ int main(void)
     measure_collective("a collective of NCCL, asleep", "NCCL", false);
     nccl_set_collective_hook(ignore);
     measure_collective("the same, if its bytes are needed for steps", "NCCL", false);
+    static _Alignas(64) uint8_t live[LIVE_STATE_BYTES];
+    live_state_begin(live, &(struct live_identity){.pid = 1});
+    measure_collective("the same with the live state", "NCCL", false);
     return 0;
 }

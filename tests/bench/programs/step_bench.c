@@ -39,7 +39,7 @@ static void collective(uint64_t bytes)
     struct nccl_values values = {.present = 1u << NCCL_COMMUNICATOR | 1u << NCCL_BYTES};
     values.value[NCCL_COMMUNICATOR] = 77;
     values.value[NCCL_BYTES] = bytes;
-    (void)nccl_note_call("ncclAllReduce", strlen("ncclAllReduce"), &values, attrs);
+    (void)nccl_note_call("ncclAllReduce", strlen("ncclAllReduce"), &values, attrs, NULL);
 }
 
 /* Steps of 100 collectives. */

@@ -90,6 +90,8 @@ static struct call_plan make_plan(const struct call_info *info, bool parameters)
     plan.is_plain = is_plain(&plan);
     plan.record_bytes_max = (uint16_t)(sizeof(struct call_record) + 8 * words);
     plan.flags = graph_flags(call_name(info));
+    if (info->group == CALL_GROUP_SYNC || info->group == CALL_GROUP_COPY)
+        plan.flags |= PLAN_WAITS;
     return plan;
 }
 
@@ -121,6 +123,16 @@ void callbacks_add_flags(enum call_domain domain, uint32_t cbid, uint16_t flags)
 uint16_t callbacks_flags(enum call_domain domain, uint32_t cbid)
 {
     return domains[domain].plans[cbid].flags;
+}
+
+const char *callbacks_name_of(const struct call_plan *plan, uint32_t *cbid)
+{
+    for (enum call_domain domain = CALL_DRIVER; domain <= CALL_RUNTIME; domain++) {
+        *cbid = (uint32_t)(plan - domains[domain].plans);
+        if (plan >= domains[domain].plans && plan < domains[domain].plans + domains[domain].count)
+            return call_name(call_info(domain, *cbid));
+    }
+    return "";
 }
 
 void callbacks_flush_soon(void)
@@ -393,8 +405,9 @@ static void enter_call(struct host_thread *thread, enum call_domain domain, cons
         }
         atomic_store_explicit(&thread->is_in_driver_call, true, memory_order_relaxed);
     }
-    if (LIKELY(!(plan->flags & ~(unsigned)(PLAN_TAKES_CODE | PLAN_TAKES_EACH)) && !thread->graphs.has_runs &&
-               clock_has_counter))
+    atomic_store_explicit(&thread->call, plan, memory_order_relaxed);
+    if (LIKELY(!(plan->flags & ~(unsigned)(PLAN_TAKES_CODE | PLAN_TAKES_EACH | PLAN_WAITS)) &&
+               !thread->graphs.has_runs && clock_has_counter))
         *data->correlationData = clock_read_counter();
     else
         enter_special_call(thread, domain, plan, data);
@@ -653,6 +666,14 @@ RARE static bool ends_call(uint32_t domain, const struct cupti_callback_data *da
                : atomic_load_explicit(&thread->is_in_driver_call, memory_order_relaxed);
 }
 
+/* Notes a call that waits for the GPU, for the hang watch. Those of unknown threads are not noted. */
+RARE static void note_wait(const struct call_plan *plan, bool is_enter)
+{
+    struct host_thread *thread = thread_known();
+    if (thread)
+        atomic_store_explicit(&thread->call_asleep, is_enter ? plan : NULL, memory_order_release);
+}
+
 /* Needed while asleep: graphs are created once and launched later, contexts are destroyed, CUPTI fails, or
  * the program starts tracing. */
 RARE static bool concerns_sleeper(uint8_t mode, uint32_t domain, uint32_t cbid, const void *data)
@@ -665,9 +686,11 @@ RARE static bool concerns_sleeper(uint8_t mode, uint32_t domain, uint32_t cbid, 
     const struct cupti_callback_data *call = data;
     if (call->callbackSite == CUPTI_SITE_EXIT && thread_known())
         gpu_counters_exit(thread_known(), call); /* of a launch that started while awake */
-    if (cbid < domains[domain].count &&
-        domains[domain].plans[cbid].flags &
-            ~(unsigned)(PLAN_NO_SPAN | PLAN_COUNTS | PLAN_TAKES_CODE | PLAN_TAKES_EACH | PLAN_TAKES_NAME))
+    const struct call_plan *plan = cbid < domains[domain].count ? &domains[domain].plans[cbid] : NULL;
+    if (plan && plan->flags & PLAN_WAITS)
+        note_wait(plan, call->callbackSite == CUPTI_SITE_ENTER);
+    if (plan && plan->flags & ~(unsigned)(PLAN_NO_SPAN | PLAN_COUNTS | PLAN_TAKES_CODE | PLAN_TAKES_EACH |
+                                          PLAN_TAKES_NAME | PLAN_WAITS))
         return true;
     return mode == MODE_ENDING && ends_call(domain, data);
 }

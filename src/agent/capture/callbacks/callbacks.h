@@ -32,7 +32,8 @@ enum call_plan_flags {
     PLAN_COUNTS = 32,      /* hardware counters of its kernel may be read */
     PLAN_TAKES_CODE = 64,  /* a call whose stack is recorded; after launch_stacks_start() */
     PLAN_TAKES_EACH = 128, /* with TAKES_CODE: without sampling, and native frames, too */
-    PLAN_TAKES_NAME = 256  /* a launch whose kernel's name is recorded (launch_names.h) */
+    PLAN_TAKES_NAME = 256, /* a launch whose kernel's name is recorded (launch_names.h) */
+    PLAN_WAITS = 512       /* waits for the GPU, so the hang watch follows it also while asleep */
 };
 
 /* CUPTI's callback function, passed to cuptiSubscribe. */
@@ -45,6 +46,9 @@ enum status callbacks_init(bool parameters) MUST_CHECK;
 /* Add and return flags of a call's plan, after callbacks_init(), which sets the flags of graphs. */
 void callbacks_add_flags(enum call_domain domain, uint32_t cbid, uint16_t flags);
 uint16_t callbacks_flags(enum call_domain domain, uint32_t cbid);
+
+/* Finds the call that a plan is of. Returns its name. Any thread, after callbacks_init(). */
+const char *callbacks_name_of(const struct call_plan *plan, uint32_t *cbid);
 
 /* Returns the flag with which a call of cudaProfilerStart or cudaProfilerStop (of both APIs) calls
  * callbacks_on_bound; 0: another call. */

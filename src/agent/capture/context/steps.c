@@ -6,6 +6,7 @@
 #include "agent/capture/nccl/nccl_calls.h"
 #include "agent/capture/sleep/active_contexts.h"
 #include "agent/capture/sleep/mode.h"
+#include "model/hang/live_state.h"
 
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -135,6 +136,7 @@ bool steps_begin(int64_t number, enum step_kind kind, enum step_source source)
     if (kind != STEP_NONE)
         atomic_store_explicit(&number_now, number, memory_order_relaxed);
     atomic_store_explicit(&kind_now, kind, memory_order_relaxed);
+    live_note_step(number, kind);
     const struct step_rules *rules = atomic_load_explicit(&rules_now, memory_order_acquire);
     int64_t latest = atomic_load_explicit(&number_now, memory_order_relaxed);
     bool none_follows = kind == STEP_NONE && number < 0;

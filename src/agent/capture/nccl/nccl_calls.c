@@ -79,6 +79,12 @@ static void set_int(struct range_attr *attr, const char *key, size_t key_bytes, 
 }
 #define SET_INT(attr, key, value) set_int(attr, key, sizeof(key) - 1, value)
 
+static uint32_t local_ranks_of(const struct communicator *communicator)
+{
+    return (uint32_t)__builtin_popcountll(
+        atomic_load_explicit(&communicator->local_ranks, memory_order_relaxed));
+}
+
 /* Counts a call and sets its ordinal. NCCL serializes the calls of one communicator, so the order of counting
  * is that of all ranks. Several ranks of a communicator in one process make the same calls. */
 static bool count_call(const struct communicator *communicator, enum collective_operation operation,
@@ -95,12 +101,8 @@ static bool count_call(const struct communicator *communicator, enum collective_
                  NCCL_COUNTS_MAX);
         return false;
     }
-    int local =
-        communicator
-            ? __builtin_popcountll(atomic_load_explicit(&communicator->local_ranks, memory_order_relaxed))
-            : 1;
-    *ordinal =
-        atomic_fetch_add_explicit(&count->calls, 1, memory_order_relaxed) / (local > 1 ? (unsigned)local : 1);
+    uint32_t local = communicator ? local_ranks_of(communicator) : 1;
+    *ordinal = atomic_fetch_add_explicit(&count->calls, 1, memory_order_relaxed) / (local > 1 ? local : 1);
     return true;
 }
 
@@ -121,11 +123,24 @@ static void tell(nccl_collective_hook *hook, const struct communicator *communic
     hook(&collective);
 }
 
+static struct live_start start_of(const char *name, uint32_t name_bytes, const struct nccl_values *values)
+{
+    bool has_bytes = values->present & BIT(NCCL_BYTES), has_peer = values->present & BIT(NCCL_PEER);
+    return (struct live_start){
+        .name = name,
+        .name_bytes = name_bytes,
+        .communicator = values->present & BIT(NCCL_COMMUNICATOR) ? values->value[NCCL_COMMUNICATOR] : 0,
+        .bytes = has_bytes ? values->value[NCCL_BYTES] : UINT64_MAX,
+        .peer = has_peer ? (int32_t)values->value[NCCL_PEER] : LIVE_NO_PEER};
+}
+
 uint32_t nccl_note_call(const char *name, uint32_t name_bytes, const struct nccl_values *values,
-                        struct range_attr attrs[NCCL_CALL_ATTRS_MAX])
+                        struct range_attr attrs[NCCL_CALL_ATTRS_MAX], struct live_start *start)
 {
     uint32_t used = 0;
-    uint64_t ordinal, id = values->value[NCCL_COMMUNICATOR];
+    uint64_t ordinal = 0, id = values->value[NCCL_COMMUNICATOR];
+    if (start)
+        *start = start_of(name, name_bytes, values);
     if (!(values->present & BIT(NCCL_COMMUNICATOR)) || !id || name_bytes <= 4 || memcmp(name, "nccl", 4) != 0)
         return 0;
     enum collective_operation operation = collective_of_function(name + 4, name_bytes - 4);
@@ -134,6 +149,10 @@ uint32_t nccl_note_call(const char *name, uint32_t name_bytes, const struct nccl
     const struct communicator *communicator = communicator_of(id, false);
     if (count_call(communicator, operation, values, &ordinal))
         SET_INT(&attrs[used++], SEMCONV_COLLECTIVE_ORDINAL, ordinal);
+    if (start) {
+        start->operation = operation;
+        start->ordinal = ordinal;
+    }
     nccl_collective_hook *hook = atomic_load_explicit(&nccl_on_collective, memory_order_relaxed);
     if (hook)
         tell(hook, communicator, operation, values);
@@ -146,6 +165,21 @@ uint32_t nccl_note_call(const char *name, uint32_t name_bytes, const struct nccl
         SET_INT(&attrs[used++], SEMCONV_COLLECTIVE_RANK,
                 atomic_load_explicit(&communicator->rank, memory_order_relaxed));
     return used;
+}
+
+static void tell_live_state(const struct communicator *communicator)
+{
+    uint32_t ranks = atomic_load_explicit(&communicator->ranks, memory_order_acquire);
+    if (ranks)
+        live_note_communicator(atomic_load_explicit(&communicator->id, memory_order_relaxed), ranks,
+                               atomic_load_explicit(&communicator->rank, memory_order_relaxed),
+                               local_ranks_of(communicator));
+}
+
+void nccl_tell_live_state(void)
+{
+    for (uint32_t i = 0; i < NCCL_COMMUNICATORS_MAX; i++)
+        tell_live_state(&communicators[i]);
 }
 
 static void note(uint64_t id, uint32_t ranks, uint32_t rank, uint64_t local_ranks)
@@ -161,6 +195,7 @@ static void note(uint64_t id, uint32_t ranks, uint32_t rank, uint64_t local_rank
     atomic_store_explicit(&communicator->rank, rank, memory_order_relaxed);
     atomic_fetch_or_explicit(&communicator->local_ranks, local_ranks, memory_order_relaxed);
     atomic_store_explicit(&communicator->ranks, ranks, memory_order_release);
+    tell_live_state(communicator);
     nccl_communicator_hook *hook = atomic_load_explicit(&communicator_hook, memory_order_relaxed);
     if (hook)
         hook(id, ranks, rank);

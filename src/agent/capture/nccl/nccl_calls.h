@@ -6,6 +6,7 @@
 #pragma once
 
 #include "model/collective.h"
+#include "model/hang/live_state.h"
 #include "model/record.h"
 
 #include <stdatomic.h>
@@ -35,9 +36,10 @@ enum nccl_value nccl_value_of(const char *entry_name);
 
 /* Notes that a range of NCCL starts. `name` is the function's, such as "ncclAllReduce". Counts a collective,
  * and sets attributes for its range: its ordinal from 0, and the communicator's ranks and rank where known.
- * Returns the number of attributes. */
+ * Returns the number of attributes. Describes the call for live_begin_call() in `start`, unless that is NULL;
+ * `name` is borrowed. */
 uint32_t nccl_note_call(const char *name, uint32_t name_bytes, const struct nccl_values *values,
-                        struct range_attr attrs[NCCL_CALL_ATTRS_MAX]);
+                        struct range_attr attrs[NCCL_CALL_ATTRS_MAX], struct live_start *start);
 
 /* Notes the payload of a range of NCCL, which has perhaps initialized a communicator. */
 void nccl_note_values(const struct nccl_values *values);
@@ -62,7 +64,11 @@ typedef void nccl_collective_hook(const struct nccl_collective *collective);
 void nccl_set_collective_hook(nccl_collective_hook *hook);
 
 extern nccl_collective_hook *_Atomic nccl_on_collective;
+/* Whether NCCL_BYTES is needed, by the hook or by the live state. */
 static inline bool nccl_follows_collectives(void)
 {
-    return atomic_load_explicit(&nccl_on_collective, memory_order_relaxed) != NULL;
+    return atomic_load_explicit(&nccl_on_collective, memory_order_relaxed) != NULL || live_state_is_on();
 }
+
+/* Names the communicators that are known so far to a live state that has just started. */
+void nccl_tell_live_state(void);

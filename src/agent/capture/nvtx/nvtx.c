@@ -75,6 +75,7 @@ struct event {
     char category[NVTX_NUMBER_BYTES];
     char number[NVTX_NUMBER_BYTES];
     struct nvtx_payload payload;
+    struct live_start live; /* only of NCCL's */
 };
 
 static struct range_attr *add_attr(struct event *event, const char *key, uint32_t key_bytes,
@@ -207,19 +208,25 @@ static struct payloads payloads_of(event_attributes given)
         (size_t)given->reserved0};
 }
 
-static bool is_nccl(const struct event *event)
+static bool is_nccl_domain(uint32_t number)
 {
-    return event->text.domain == atomic_load_explicit(&nccl_domain, memory_order_relaxed);
+    return number == atomic_load_explicit(&nccl_domain, memory_order_relaxed);
 }
 
-/* Counts collectives of NCCL, whether captured or not. Takes about 50 ns with the lookups. */
+static bool is_nccl(const struct event *event)
+{
+    return is_nccl_domain(event->text.domain);
+}
+
+/* Counts collectives of NCCL, whether captured or not. Takes about 50 ns with the lookups. With a live state,
+ * both ends of the range take 100 ns more (tests/bench/programs/nvtx_bench.c). */
 static void note_nccl(struct event *event, const struct nvtx_payload_data *data, size_t count)
 {
     struct nccl_values values;
     nvtx_payload_read_nccl(&values, event->text.domain, data, count);
     nccl_note_values(&values);
     event->text.attr_count += nccl_note_call(event->text.name, event->text.name_bytes, &values,
-                                             &event->attrs[event->text.attr_count]);
+                                             &event->attrs[event->text.attr_count], &event->live);
 }
 
 /* Reads an event that is not captured, without the texts that only a captured one needs. */
@@ -326,6 +333,8 @@ static int on_DomainRangePushEx(domain_handle domain, event_attributes given)
     if (is_off())
         return NVTX_NOT_TRACKED;
     read_event(&event, domain, given);
+    if (live_state_is_on() && is_nccl(&event))
+        live_begin_call(&event.live);
     return push(&event);
 }
 
@@ -349,7 +358,12 @@ WITHOUT_DOMAIN(int, RangePush)
 
 static int on_DomainRangePop(domain_handle domain)
 {
-    return is_off() ? NVTX_NOT_TRACKED : pop(number_of(domain), NULL);
+    if (is_off())
+        return NVTX_NOT_TRACKED;
+    uint32_t number = number_of(domain);
+    if (live_state_is_on() && is_nccl_domain(number))
+        live_return_from_call();
+    return pop(number, NULL);
 }
 
 static int on_RangePop(void)
@@ -382,6 +396,8 @@ static int on_RangePushPayload(domain_handle domain, const struct nvtx_payload_d
     if (is_off())
         return NVTX_NOT_TRACKED;
     read_payload(&event, domain, data, count);
+    if (live_state_is_on() && is_nccl(&event))
+        live_begin_call(&(struct live_start){.name = event.text.name, .name_bytes = event.text.name_bytes});
     return push(&event);
 }
 
@@ -400,10 +416,11 @@ static int on_RangePopPayload(domain_handle domain, const struct nvtx_payload_da
     if (is_off())
         return NVTX_NOT_TRACKED;
     struct range_end end = end_of(&payload, domain, data, count);
-    if (number_of(domain) == atomic_load_explicit(&nccl_domain, memory_order_relaxed)) {
+    if (is_nccl_domain(number_of(domain))) {
         struct nccl_values values; /* of the communicator that the range has initialized */
         nvtx_payload_read_nccl(&values, number_of(domain), data, count);
         nccl_note_values(&values);
+        live_return_from_call();
     }
     return pop(number_of(domain), &end);
 }

@@ -102,6 +102,7 @@ static struct host_thread *claim_slot(void)
         slots[i].info.slot = i;
         atomic_store_explicit(&slots[i].runtime_correlation, 0, memory_order_relaxed);
         atomic_store_explicit(&slots[i].is_in_driver_call, false, memory_order_relaxed);
+        atomic_store_explicit(&slots[i].call_asleep, NULL, memory_order_relaxed);
         memset(&slots[i].sdk_ids, 0, sizeof slots[i].sdk_ids);
         atomic_store_explicit(&slots[i].old_correlation, 0, memory_order_relaxed);
         atomic_store_explicit(&slots[i].was_in_driver_call, false, memory_order_relaxed);
@@ -194,6 +195,31 @@ uint32_t threads_in_call(void)
     return count;
 }
 
+/* The call that a thread is in; its plan is NULL if it is in none. While awake, a thread's ring gets a record
+ * at the end of each call, and the runtime's calls have IDs. */
+static struct thread_call call_of(const struct host_thread *thread, bool is_asleep)
+{
+    struct thread_call call = {.tid = thread->info.tid, .id = ring_published(&thread->ring)};
+    if (is_asleep)
+        call.plan = atomic_load_explicit(&thread->call_asleep, memory_order_acquire);
+    else if (thread_calls(thread))
+        call.plan = atomic_load_explicit(&thread->call, memory_order_relaxed);
+    call.id = call.id << 32 | atomic_load_explicit(&thread->runtime_correlation, memory_order_relaxed);
+    return call;
+}
+
+uint32_t threads_calls_in_progress(bool is_asleep, struct thread_call *calls, uint32_t max)
+{
+    uint32_t used = atomic_load_explicit(&slots_used, memory_order_acquire), count = 0;
+    for (uint32_t i = 0; i < used && count < max; i++) {
+        if (atomic_load_explicit(&slots[i].state, memory_order_acquire) != THREAD_LIVE)
+            continue;
+        calls[count] = call_of(&slots[i], is_asleep);
+        count += calls[count].plan != NULL;
+    }
+    return count;
+}
+
 void threads_wake(void)
 {
     uint32_t used = atomic_load_explicit(&slots_used, memory_order_acquire);
@@ -208,6 +234,7 @@ void threads_wake(void)
                               atomic_load_explicit(&thread->is_in_driver_call, memory_order_relaxed),
                               memory_order_relaxed);
         atomic_store_explicit(&thread->old_end, ring_published(&thread->ring), memory_order_relaxed);
+        atomic_store_explicit(&thread->call_asleep, NULL, memory_order_relaxed); /* its end may be missed */
     }
 }
 

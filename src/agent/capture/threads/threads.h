@@ -20,6 +20,8 @@ struct trace_id_pair {
     uint8_t span_id[8];
 };
 
+struct call_plan;
+
 enum host_thread_state { THREAD_FREE, THREAD_CLAIMED, THREAD_LIVE, THREAD_DEAD };
 
 /* State of the graphs that the thread is creating (graph_nodes.h). */
@@ -47,9 +49,13 @@ struct host_thread {
     _Atomic uint32_t runtime_correlation; /* correlation ID of the runtime call in progress; 0: none */
     uint32_t calls_until_turn;            /* countdown to the next timed call (callback_time.h); at least 1 */
     _Atomic bool is_in_driver_call; /* a driver call that is not nested in a runtime call is in progress */
-    _Atomic uint64_t lost;          /* calls lost because the ring was full */
-    _Atomic uint64_t notes_lost;    /* other records lost because the ring was full */
-    struct trace_id_pair sdk_ids;   /* the SDK's context last written to the ring; zero: none */
+    /* Plan of the latest call that began, for the hang watch. Valid while one of the two above is set. */
+    const struct call_plan *_Atomic call;
+    /* Plan of a call that waits for the GPU and began while capture slept, until it returns; or NULL. */
+    const struct call_plan *_Atomic call_asleep;
+    _Atomic uint64_t lost;        /* calls lost because the ring was full */
+    _Atomic uint64_t notes_lost;  /* other records lost because the ring was full */
+    struct trace_id_pair sdk_ids; /* the SDK's context last written to the ring; zero: none */
     uint8_t sdk_flags;
     _Atomic uint32_t launch; /* correlation ID of the launch in progress, with counters on (gpu_counters.h) */
     bool is_counted;         /* the launch in progress is counted */
@@ -135,6 +141,16 @@ uint32_t threads_fullest_ring(void);
  * may have ended. */
 uint32_t threads_in_call(void);
 uint32_t thread_calls(const struct host_thread *thread);
+
+/* A CUDA call in progress. Two looks at the same one have the same thread, plan and `id`. */
+struct thread_call {
+    uint64_t tid;
+    const struct call_plan *plan;
+    uint64_t id;
+};
+/* Returns the calls in progress, at most `max`. While capture sleeps, only those that wait for the GPU, on
+ * threads that made a call while it was awake. A thread of ours, also while the pipeline thread is stuck. */
+uint32_t threads_calls_in_progress(bool is_asleep, struct thread_call *calls, uint32_t max);
 /* Call it when capture is about to wake: calls in progress now will get no record. */
 void threads_wake(void);
 

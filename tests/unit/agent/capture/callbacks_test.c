@@ -615,6 +615,72 @@ static void wake_up(void)
     assert_int_equal(mode_now, MODE_ON);
 }
 
+/* The name of the only call in progress; "": there is none. */
+static const char *call_in_progress(bool is_asleep, uint64_t *id)
+{
+    uint32_t cbid;
+    struct thread_call calls[4];
+    uint32_t count = threads_calls_in_progress(is_asleep, calls, 4);
+    assert_true(count <= 1);
+    *id = count ? calls[0].id : 0;
+    return count ? callbacks_name_of(calls[0].plan, &cbid) : "";
+}
+
+static void test_calls_in_progress_have_names(void **state)
+{
+    struct call runtime, driver, nested;
+    uint64_t id, again;
+    find(&runtime, CALL_RUNTIME, "cudaStreamSynchronize", 41);
+    find(&nested, CALL_DRIVER, "cuStreamSynchronize", 41);
+    find(&driver, CALL_DRIVER, "cuCtxSynchronize", 42);
+    assert_string_equal(call_in_progress(false, &id), "");
+    enter(&runtime);
+    enter(&nested);
+    assert_string_equal(call_in_progress(false, &id), "cudaStreamSynchronize");
+    assert_string_equal(call_in_progress(false, &again), "cudaStreamSynchronize");
+    assert_int_equal(id, again);
+    leave(&nested);
+    leave(&runtime);
+    assert_string_equal(call_in_progress(false, &id), "");
+    enter(&driver);
+    assert_string_equal(call_in_progress(false, &id), "cuCtxSynchronize");
+    leave(&driver);
+    assert_string_equal(call_in_progress(false, &id), "");
+    enter(&driver);
+    (void)call_in_progress(false, &again);
+    assert_true(id != again); /* another call of the same function */
+    leave(&driver);
+    struct thread_call none[1];
+    assert_int_equal(threads_calls_in_progress(false, none, 0), 0);
+}
+
+static void test_asleep_calls_that_wait_are_in_progress(void **state)
+{
+    struct call wait, launch, copy;
+    uint64_t id;
+    find(&wait, CALL_RUNTIME, "cudaStreamSynchronize", 51);
+    find(&launch, CALL_RUNTIME, "cudaLaunchKernel", 52);
+    find(&copy, CALL_DRIVER, "cuMemcpyDtoH", 53);
+    (void)thread_current();
+    fall_asleep();
+    enter(&launch);
+    assert_string_equal(call_in_progress(true, &id), "");
+    leave(&launch);
+    enter(&wait);
+    assert_string_equal(call_in_progress(true, &id), "cudaStreamSynchronize");
+    leave(&wait);
+    assert_string_equal(call_in_progress(true, &id), "");
+    enter(&copy);
+    assert_string_equal(call_in_progress(true, &id), "cuMemcpyDtoH");
+    threads_wake(); /* the call ends while awake, without a start */
+    wake_up();
+    leave(&copy);
+    fall_asleep();
+    assert_string_equal(call_in_progress(true, &id), "");
+    assert_null(next());
+    wake_up();
+}
+
 static void test_asleep_only_graphs_are_captured(void **state)
 {
     fall_asleep();
@@ -1528,6 +1594,8 @@ int main(void)
         cmocka_unit_test_setup(test_names_are_taken_at_the_first_launch, setup),
         cmocka_unit_test_setup(test_names_of_excluded_launches_are_taken, setup),
         cmocka_unit_test_setup(test_a_name_that_finds_the_ring_full_is_taken_later, setup),
+        cmocka_unit_test_setup(test_calls_in_progress_have_names, setup),
+        cmocka_unit_test_setup(test_asleep_calls_that_wait_are_in_progress, setup),
         cmocka_unit_test_setup(test_calls_without_a_ring_are_counted_once, setup),
         cmocka_unit_test_setup(test_threads_call_while_one_drains, setup),
         cmocka_unit_test_setup(test_calls_that_are_open_at_the_end_are_counted, setup),

@@ -29,7 +29,7 @@ static void call_of(uint64_t communicator, const char *function, uint64_t bytes)
     struct nccl_values values = {.present = 1u << NCCL_COMMUNICATOR | 1u << NCCL_BYTES};
     values.value[NCCL_COMMUNICATOR] = communicator;
     values.value[NCCL_BYTES] = bytes;
-    (void)nccl_note_call(function, (uint32_t)strlen(function), &values, attrs);
+    (void)nccl_note_call(function, (uint32_t)strlen(function), &values, attrs, NULL);
 }
 
 static void reduce(uint64_t communicator, uint64_t bytes)
@@ -128,7 +128,7 @@ static void test_without_bytes_there_are_no_steps(void)
     values.value[NCCL_COMMUNICATOR] = WORLD;
     begin(&every);
     for (unsigned i = 0; i < WARM; i++)
-        (void)nccl_note_call("ncclAllReduce", 13, &values, attrs);
+        (void)nccl_note_call("ncclAllReduce", 13, &values, attrs, NULL);
     expect_none();
 }
 

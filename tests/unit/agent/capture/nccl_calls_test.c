@@ -25,7 +25,7 @@ static void set(struct nccl_values *values, enum nccl_value which, uint64_t valu
 
 static void call_with(const char *name, const struct nccl_values *values)
 {
-    attr_count = nccl_note_call(name, (uint32_t)strlen(name), values, attrs);
+    attr_count = nccl_note_call(name, (uint32_t)strlen(name), values, attrs, NULL);
 }
 
 static void call(const char *name, uint64_t communicator)
@@ -216,7 +216,7 @@ static void *call_often(void *unused)
     struct range_attr own[NCCL_CALL_ATTRS_MAX];
     for (int i = 0; i < CALLS; i++) {
         struct nccl_values values = values_of(1000 + (uint64_t)i % 500);
-        assert_int_equal(nccl_note_call("ncclReduce", 10, &values, own), 1);
+        assert_int_equal(nccl_note_call("ncclReduce", 10, &values, own, NULL), 1);
     }
     return unused;
 }

@@ -236,7 +236,7 @@ static void test_tells_ranks(void **state)
     struct nccl_values values = {.present = 1u << NCCL_COMMUNICATOR};
     values.value[NCCL_COMMUNICATOR] = 0xf00;
     ncclProfiler_v5.init(&context, 0xf00, &mask, NULL, 1, 16, 9, NULL); /* of ncclCommSplit */
-    assert_int_equal(nccl_note_call("ncclAllReduce", 13, &values, attrs), 3);
+    assert_int_equal(nccl_note_call("ncclAllReduce", 13, &values, attrs, NULL), 3);
     assert_int_equal(attrs[1].i, 16);
     assert_int_equal(attrs[2].i, 9);
     ncclProfiler_v5.finalize(context);

@@ -5,8 +5,10 @@
 #include "agent/capture/context/context.h"
 #include "agent/capture/context/range.h"
 #include "agent/capture/context/steps.h"
+#include "agent/capture/nccl/nccl_calls.h"
 #include "agent/abi/nvtx_abi.h"
 #include "agent/capture/nvtx/nvtx_names.h"
+#include "model/hang/live_reader.h"
 #include "model/span.h"
 #include "support/test.h"
 
@@ -743,10 +745,65 @@ static void test_collectives_are_counted_also_while_asleep(void **state)
     assert_null(strstr(told, "collective."));
 }
 
+static void see_live(struct live_view *view, void *memory)
+{
+    struct error err;
+    assert_int_equal(live_view_of(memory, memory, LIVE_STATE_BYTES, view, &err), STATUS_OK);
+}
+
+static void test_the_live_state_has_calls_of_nccl(void **state)
+{
+    static _Alignas(64) uint8_t memory[LIVE_STATE_BYTES];
+    static struct live_view view;
+    const void *domain = make_nccl(), *other = make_domain("not NCCL");
+    struct nvtx_event_attributes group = named_event("ncclGroupStart");
+    init_communicator(domain, 771, 8, 3); /* before the state begins */
+    live_state_begin(memory, &(struct live_identity){.pid = 1});
+    nccl_tell_live_state();
+    init_communicator(domain, 772, 2, 1);
+    for (int sleeps = 0; sleeps < 2; sleeps++) {
+        is_asleep = sleeps;
+        CALL(CORE2, DomainRangePushEx, int, const void *, attributes)(domain, &group);
+        push_all_reduce(domain, 771); /* never returns */
+        see_live(&view, memory);
+        assert_int_equal(view.nccl_call_count, 1);
+        assert_string_equal(view.nccl_calls[0].name, "ncclGroupStart");
+        assert_int_equal(view.communicator_count, 2);
+        const struct live_communicator_view *found = &view.communicators[view.communicators[0].id == 772];
+        assert_int_equal(found->id, 771);
+        assert_int_equal(found->ranks, 8);
+        assert_int_equal(found->rank, 3);
+        assert_int_equal(found->enqueued, 1 + sleeps);
+        assert_int_equal(found->calls[sleeps].operation, COLLECTIVE_ALL_REDUCE);
+        assert_int_equal(found->calls[sleeps].bytes, 4096);
+        assert_int_equal(found->calls[sleeps].ordinal, sleeps);
+        assert_int_equal(found->calls[sleeps].flags, 0);
+        push_all_reduce(other, 771);
+        CALL(CORE2, DomainRangePop, int, const void *)(other);
+        see_live(&view, memory);
+        assert_int_equal(found->calls[sleeps].flags, 0);
+        CALL(CORE2, DomainRangePop, int, const void *)(domain);
+        see_live(&view, memory);
+        assert_int_equal(found->calls[sleeps].flags, LIVE_RETURNED);
+        assert_int_equal(view.nccl_call_count, 1);
+        CALL(CORE2, DomainRangePop, int, const void *)(domain);
+        see_live(&view, memory);
+        assert_int_equal(view.nccl_call_count, 0);
+    }
+    ((int (*)(const void *, const void *, size_t))extension[NVTX_SLOT_RangePushPayload])(domain, NULL, 0);
+    see_live(&view, memory);
+    assert_int_equal(view.nccl_call_count, 1);
+    CALL(CORE2, DomainRangePop, int, const void *)(domain);
+    see_live(&view, memory);
+    assert_int_equal(view.nccl_call_count, 0);
+    live_state_reset();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_fills_all_slots, setup),
+        cmocka_unit_test_setup(test_the_live_state_has_calls_of_nccl, setup),
         cmocka_unit_test_setup(test_leaves_unknown_tables_alone, setup),
         cmocka_unit_test_setup(test_fills_what_a_shorter_table_has, setup),
         cmocka_unit_test_setup(test_fills_a_longer_table_as_far_as_it_is_known, setup),

@@ -3,6 +3,7 @@
 #include "agent/correlate/thread_events.h"
 #include "agent/correlate/session_spans.h"
 #include "agent/correlate/gpu_join.h"
+#include "model/hang/live_reader.h"
 
 #define NCCL_ATTRS_MAX 10
 
@@ -151,6 +152,31 @@ static void test_a_call_has_a_span_around_its_kernel(void **state)
     assert_true(attr(span, "collective.busbw")->d == 3.5e9);
     assert_null(attr(span, "collective.grouped"));
     assert_int_equal(counter_get(COUNTER_collectives), 1);
+}
+
+static void test_the_live_state_learns_of_ends(void **state)
+{
+    static _Alignas(64) uint8_t memory[LIVE_STATE_BYTES];
+    static struct live_view view;
+    struct error err;
+    begin_nccl();
+    live_state_begin(memory, &(struct live_identity){.pid = 1});
+    for (uint64_t i = 0; i < 3; i++) {
+        live_begin_call(&(struct live_start){
+            .communicator = communicator, .operation = COLLECTIVE_ALL_REDUCE, .ordinal = i});
+        live_return_from_call();
+    }
+    live_note_communicator(communicator, 8, 3, 1);
+    push_call("ncclAllReduce", 1, 1000, REDUCTION, 0);
+    launch(1, 1000);
+    pop();
+    assert_int_equal(live_view_of(memory, memory, sizeof memory, &view, &err), STATUS_OK);
+    assert_int_equal(view.communicators[0].completed, 0);
+    kernel(ALL_REDUCE, 1, 2000, 2500);
+    assert_int_equal(live_view_of(memory, memory, sizeof memory, &view, &err), STATUS_OK);
+    assert_int_equal(view.communicators[0].enqueued, 3);
+    assert_int_equal(view.communicators[0].completed, 2); /* the one before was not sampled */
+    live_state_reset();
 }
 
 static void test_gathered_bytes_are_those_of_all_ranks(void **state)
@@ -599,6 +625,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_a_call_has_a_span_around_its_kernel),
+        TEST(test_the_live_state_learns_of_ends),
         TEST(test_gathered_bytes_are_those_of_all_ranks),
         TEST(test_all_ranks_have_the_same_key),
         TEST(test_ranks_of_a_large_step_choose_the_same),
