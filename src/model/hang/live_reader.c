@@ -77,7 +77,7 @@ static void read_entry(const struct live_entry *entry, uint32_t entries, uint32_
     view->calls[view->call_count++] = (struct live_call_view){.number = (sequence - 2) / 2,
                                                               .ordinal = entry->ordinal,
                                                               .enqueued_ns = entry->enqueued_ns,
-                                                                       .bytes = entry->bytes,
+                                                              .bytes = entry->bytes,
                                                               .code = entry->code,
                                                               .thread = entry->thread,
                                                               .peer = entry->peer,

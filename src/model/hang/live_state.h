@@ -58,14 +58,14 @@ enum live_flags {
 struct live_entry {
     _Atomic uint64_t sequence;
     _Atomic uint64_t enqueued_ns;
-    _Atomic uint64_t ordinal;     /* among those of its operation (and peer), collective.ordinal of spans */
-    _Atomic uint64_t bytes;       /* what this rank contributes; UINT64_MAX: unknown */
-    _Atomic uint64_t code;        /* ID of the caller's stack, as in spans; 0: unknown */
-    _Atomic uint32_t thread;      /* the kernel's thread ID; 0: unknown */
-    _Atomic int32_t peer;         /* of Send and Recv, else LIVE_NO_PEER */
-    _Atomic uint8_t operation;    /* enum collective_operation */
-    _Atomic uint8_t datatype;     /* ncclDataType_t + 1; 0: unknown, as NCCL's NVTX payloads do not tell it */
-    _Atomic uint8_t flags;        /* enum live_flags */
+    _Atomic uint64_t ordinal;  /* among those of its operation (and peer), collective.ordinal of spans */
+    _Atomic uint64_t bytes;    /* what this rank contributes; UINT64_MAX: unknown */
+    _Atomic uint64_t code;     /* ID of the caller's stack, as in spans; 0: unknown */
+    _Atomic uint32_t thread;   /* the kernel's thread ID; 0: unknown */
+    _Atomic int32_t peer;      /* of Send and Recv, else LIVE_NO_PEER */
+    _Atomic uint8_t operation; /* enum collective_operation */
+    _Atomic uint8_t datatype;  /* ncclDataType_t + 1; 0: unknown, as NCCL's NVTX payloads do not tell it */
+    _Atomic uint8_t flags;     /* enum live_flags */
     uint8_t reserved[13];
 };
 

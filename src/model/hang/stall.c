@@ -1,0 +1,107 @@
+#include "model/hang/stall.h"
+
+#include "base/clock.h"
+#include "model/step.h"
+
+#define LATE 3 /* intervals after which a look is late */
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+uint64_t stall_interval_ns(const struct stall *stall)
+{
+    return smaller(stall->after_ns / STALL_LOOKS, NS_PER_SECOND);
+}
+
+static uint32_t kind_of(const struct stall_look *look)
+{
+    bool is_first = look->steps > 0 && look->steps <= STALL_WARM_UP;
+    return is_first ? STALL_FIRST : look->step_kind < STALL_FIRST ? look->step_kind : STEP_NONE;
+}
+
+uint64_t stall_limit_ns(const struct stall *stall)
+{
+    uint32_t kind = kind_of(&stall->last);
+    uint64_t pause = larger(stall->kinds[kind].longest, stall->kinds[kind].earlier);
+    if (kind == STALL_FIRST || stall->kinds[kind].looks < STALL_LEARNT)
+        return larger(STALL_UNKNOWN * stall->after_ns,
+                      smaller(STALL_GAPS * pause, STALL_MAX * stall->after_ns));
+    return smaller(larger(stall->after_ns, STALL_GAPS * pause), STALL_MAX * stall->after_ns);
+}
+
+/* Learns a pause, in the kind of step in which it began. */
+static void learn(struct stall *stall, uint64_t pause_ns)
+{
+    uint32_t kind = kind_of(&stall->last);
+    if (++stall->kinds[kind].looks % STALL_WINDOW == 0) {
+        stall->kinds[kind].earlier = stall->kinds[kind].longest;
+        stall->kinds[kind].longest = 0;
+    }
+    stall->kinds[kind].longest = larger(stall->kinds[kind].longest, pause_ns);
+}
+
+/* Without the time in which no look was possible. */
+static void skip_late(struct stall *stall, uint64_t now_ns)
+{
+    uint64_t interval_ns = stall_interval_ns(stall), passed_ns = now_ns - stall->last.now_ns;
+    if (!stall->last.now_ns || passed_ns <= LATE * interval_ns)
+        return;
+    uint64_t missed_ns = passed_ns - interval_ns;
+    stall->moved_ns += missed_ns;
+    if (stall->busy_ns)
+        stall->busy_ns += missed_ns;
+}
+
+static bool moves(const struct stall_look *a, const struct stall_look *b)
+{
+    return a->enqueued != b->enqueued || a->gpu_records != b->gpu_records || a->steps != b->steps;
+}
+
+static enum stall_event end(struct stall *stall)
+{
+    bool was_stalled = stall->reports > 0;
+    stall->reports = 0;
+    return was_stalled ? STALL_ENDS : STALL_NOTHING;
+}
+
+static enum stall_event report(struct stall *stall, uint64_t now_ns)
+{
+    uint64_t repeat_ns = STALL_REPEAT * stall->after_ns * (stall->reports > STALL_OFTEN ? 6 : 1);
+    if (stall->reports && now_ns - stall->reported_ns < repeat_ns)
+        return STALL_NOTHING;
+    stall->reported_ns = now_ns;
+    if (stall->reports++)
+        return STALL_REPEATS;
+    stall->stalled_ns = larger(stall->moved_ns, stall->busy_ns);
+    stall->stalls++;
+    return STALL_BEGINS;
+}
+
+enum stall_event stall_note(struct stall *stall, const struct stall_look *look)
+{
+    enum stall_event event = STALL_NOTHING;
+    bool is_busy = look->is_in_call || look->step_kind != STEP_NONE;
+    skip_late(stall, look->now_ns);
+    if (!stall->moved_ns || moves(&stall->last, look)) {
+        if (stall->moved_ns)
+            learn(stall, look->now_ns - stall->moved_ns);
+        stall->moved_ns = look->now_ns;
+        event = end(stall);
+    }
+    stall->last = *look;
+    if (!is_busy) {
+        stall->busy_ns = 0;
+        return event ? event : end(stall);
+    }
+    if (!stall->busy_ns)
+        stall->busy_ns = look->now_ns;
+    bool stands = look->now_ns - larger(stall->moved_ns, stall->busy_ns) >= stall_limit_ns(stall);
+    return stands || stall->reports ? report(stall, look->now_ns) : event;
+}

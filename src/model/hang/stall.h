@@ -1,0 +1,61 @@
+/* Decides whether a process stands still, from one look at it after the other. Knows nothing of how a look is
+ * taken, and keeps no time of its own.
+ *
+ * A stall: something is in progress, and nothing has moved for `after`, or for four times the longest pause
+ * that steps of this kind have had lately, at most 60 times `after`. Before ten looks have seen such a step
+ * move, and in the first two steps of a program, which compile and fill caches, six times `after` count
+ * instead. Without anything in progress, a process is idle, however long.
+ *
+ * In progress is a call of NCCL or CUDA that has not returned, or a step of a training job. What moves is a
+ * counter: collectives that begin, records of GPU work that CUPTI delivers, steps. Calls that poll, such as
+ * cudaEventQuery, move nothing.
+ *
+ * If looks come late, because the process was stopped or starved, the time without a look counts as none. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define STALL_LOOKS   5   /* looks in `after` */
+#define STALL_GAPS    4   /* times the longest pause */
+#define STALL_LEARNT  10  /* looks that see something move before the longest pause counts */
+#define STALL_UNKNOWN 6   /* times `after`, before that */
+#define STALL_MAX     60  /* times `after` at most */
+#define STALL_REPEAT  2   /* times `after` between two reports */
+#define STALL_OFTEN   30  /* reports at that interval; later ones are six times as rare */
+#define STALL_WINDOW  256 /* looks that see something move, after which older pauses are forgotten */
+#define STALL_KINDS   5   /* of enum step_kind, and the first steps */
+#define STALL_FIRST   (STALL_KINDS - 1)
+#define STALL_WARM_UP 2 /* steps */
+
+struct stall_look {
+    uint64_t now_ns;                       /* CLOCK_MONOTONIC */
+    uint64_t enqueued, gpu_records, steps; /* so far */
+    uint32_t step_kind;                    /* enum step_kind; NONE: in no step */
+    bool is_in_call;                       /* a call of NCCL or CUDA is in progress */
+};
+
+struct stall {
+    uint64_t after_ns; /* set it; the rest is zero at first */
+    struct stall_look last;
+    uint64_t moved_ns;   /* when a look saw something move; 0: none so far */
+    uint64_t busy_ns;    /* since when something is in progress; 0: nothing is */
+    uint64_t stalled_ns; /* since when it stands still; 0: it does not */
+    uint64_t reported_ns;
+    uint32_t reports; /* of this stall */
+    uint64_t stalls;  /* so far */
+    struct {
+        uint32_t looks;            /* that saw something move */
+        uint64_t longest, earlier; /* pauses in ns, of the current and the previous window */
+    } kinds[STALL_KINDS];
+};
+
+/* BEGINS, REPEATS, ENDS: send a report. At the end, `stalled_ns` is still that of the stall. */
+enum stall_event { STALL_NOTHING, STALL_BEGINS, STALL_REPEATS, STALL_ENDS };
+
+enum stall_event stall_note(struct stall *stall, const struct stall_look *look);
+
+/* How long nothing may move now. */
+uint64_t stall_limit_ns(const struct stall *stall);
+/* The time between two looks. */
+uint64_t stall_interval_ns(const struct stall *stall);
