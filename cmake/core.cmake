@@ -2,7 +2,7 @@
 cuspan_sources(agent_sources agent/core agent/share agent/capture/plugin WITHOUT "/preload\\.c$")
 add_library(cuspan_agent SHARED ${agent_sources})
 set_target_properties(cuspan_agent PROPERTIES OUTPUT_NAME cuspan LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
-target_link_libraries(cuspan_agent PRIVATE cuspan_config cuspan_capture cuspan_correlate cuspan_encode cuspan_export
+target_link_libraries(cuspan_agent PRIVATE cuspan_config cuspan_capture cuspan_watch cuspan_correlate cuspan_encode cuspan_export
                       cuspan_recording)
 # Threads, exit hooks and CUPTI hold its addresses, so it stays loaded even if someone closes it.
 target_link_options(cuspan_agent PRIVATE -Wl,-z,nodelete)

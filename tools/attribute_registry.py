@@ -7,6 +7,7 @@ from pathlib import Path
 
 FILE = Path(__file__).resolve().parents[1] / "src/model/attributes.yaml"
 METRICS = FILE.with_name("metrics.yaml")
+LOGS = FILE.with_name("logs.yaml")
 INSTRUMENTS = {"counter", "updowncounter", "gauge", "histogram"}
 TYPES = {f"{kind}{array}" for kind in ("string", "int", "double", "boolean") for array in ("", "[]")}
 STABILITY = {"stable", "development", "alpha", "beta", "release_candidate"}

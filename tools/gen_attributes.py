@@ -23,12 +23,13 @@ REGISTRY = attribute_registry.FILE
 HEADER = ROOT / "src/model/semconv.h"
 GROUPS = attribute_registry.read()
 METRIC_ATTRIBUTES = attribute_registry.read(attribute_registry.METRICS)["cuspan.metric"]
+LOG_ATTRIBUTES = attribute_registry.read(attribute_registry.LOGS)["cuspan.log"]
 METRICS = ROOT / "src/model/metrics/metrics_list.h"
 RENAMED = attribute_registry.renamed()
 del GROUPS["cuspan.renamed"]
 EVENTS = attribute_registry.events()
-NAMES = {attribute_registry.macro(name): f'"{name}"' for group in (*GROUPS.values(), METRIC_ATTRIBUTES) for name in group}
-NAMES |= {attribute_registry.macro(f"event.{name}"): f'"{name}"' for name in EVENTS}
+NAMES = {attribute_registry.macro(name): f'"{name}"' for group in (*GROUPS.values(), METRIC_ATTRIBUTES, LOG_ATTRIBUTES) for name in group}
+NAMES |= {attribute_registry.macro(f"event.{name}"): f'"{name}"' for name in (*EVENTS, *attribute_registry.events(attribute_registry.LOGS))}
 
 # How the page names the types of the code.
 TYPES = {"INT": "int", "UINT": "int", "BOOL": "bool", "DOUBLE": "double", "STRING": "string", "ENUM": "string", "strings": "string[]",

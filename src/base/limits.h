@@ -48,10 +48,12 @@
 #define DEVICES_MAX             64
 #define GRAPH_NODES_MAX         32768 /* with known capturing calls */
 #define OUTPUTS_MAX             4
-/* Outputs are numbered: those of spans, then that of metrics and that of profiles. */
+/* Outputs are numbered: those of spans, then that of metrics, that of profiles and that of reports of hangs.
+ */
 #define METRICS_OUTPUT  OUTPUTS_MAX
 #define PROFILES_OUTPUT (OUTPUTS_MAX + 1)
-#define OUTPUT_NUMBERS  (OUTPUTS_MAX + 2)
+#define LOGS_OUTPUT     (OUTPUTS_MAX + 2)
+#define OUTPUT_NUMBERS  (OUTPUTS_MAX + 3)
 
 /* Encoded spans are in chunks of one pool; a span never crosses a chunk. By default a Collector refuses
  * requests over 20 MiB, a gRPC receiver over 4 MiB; smaller ones are also sent earlier. */

@@ -28,7 +28,7 @@ static void print_output(const struct output_settings *output)
     static const char *const kinds[] = {"OTLP/HTTP", "OTLP/gRPC", "a file", "the console"};
     const struct exporter_settings *exporter = &output->exporter;
     char url[1024];
-    static const char *const signals[] = {"spans", "metrics", "profiles"};
+    static const char *const signals[] = {"spans", "metrics", "profiles", "reports of hangs"};
     printf("  %s go to %s", signals[output->signal], kinds[exporter->kind]);
     if (exporter->endpoint) {
         bool is_path = exporter->kind == EXPORTER_FILE;

@@ -5,7 +5,7 @@ target_sources(report_test PRIVATE src/agent/core/report/report.c src/agent/core
 cuspan_unit_test(series cuspan_model)
 target_sources(series_test PRIVATE src/agent/core/metrics/series.c)
 cuspan_unit_test(outputs cuspan_encode cuspan_export)
-target_sources(outputs_test PRIVATE src/agent/core/outputs/outputs.c)
+target_sources(outputs_test PRIVATE src/agent/core/outputs/outputs.c src/agent/core/outputs/log_output.c)
 cuspan_unit_test(detect cuspan_config)
 target_sources(detect_test PRIVATE src/agent/core/resource/detect.c src/agent/core/resource/host_address.c src/agent/core/resource/self_env.c src/agent/core/resource/deployment.c)
 cuspan_unit_test(device_links cuspan_config)

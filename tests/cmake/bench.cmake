@@ -1,5 +1,5 @@
 # Benchmarks: built with the tests, run by hand (see tests/bench/*.sh).
-add_library(cuspan_floor SHARED tests/bench/programs/floor.c src/agent/capture/capture.c src/agent/capture/activity/kernel_texts.c src/agent/capture/callbacks/launch_names.c src/agent/capture/switches.c src/agent/capture/sleep/mode.c src/agent/capture/stacks/launch_stacks.c src/agent/capture/stacks/code_paths.c src/agent/capture/stacks/python_find.c src/agent/capture/stacks/python_frames.c src/agent/frames/python_text.c src/agent/frames/python_layouts.c src/agent/capture/stacks/native_frames.c src/agent/capture/threads/native_stack.c src/agent/frames/eh_frame.c src/agent/capture/stacks/native_rules.c src/agent/capture/cupti/cupti.c src/agent/capture/cupti/cupti_search.c src/agent/capture/cupti/selection.c
+add_library(cuspan_floor SHARED tests/bench/programs/floor.c src/agent/capture/capture.c src/agent/capture/nccl/nccl_replay.c src/agent/capture/nccl/nccl_calls.c src/agent/capture/activity/kernel_texts.c src/agent/capture/callbacks/launch_names.c src/agent/capture/switches.c src/agent/capture/sleep/mode.c src/agent/capture/stacks/launch_stacks.c src/agent/capture/stacks/code_paths.c src/agent/capture/stacks/python_find.c src/agent/capture/stacks/python_frames.c src/agent/frames/python_text.c src/agent/frames/python_layouts.c src/agent/capture/stacks/native_frames.c src/agent/capture/threads/native_stack.c src/agent/frames/eh_frame.c src/agent/capture/stacks/native_rules.c src/agent/capture/cupti/cupti.c src/agent/capture/cupti/cupti_search.c src/agent/capture/cupti/selection.c
             src/agent/capture/activity/unified_memory.c
             src/agent/capture/threads/threads.c src/agent/capture/coexist/other_tools.c src/agent/capture/coexist/buffer_stall.c src/agent/capture/callbacks/graph_nodes.c src/agent/capture/activity/buffers.c src/agent/capture/activity/decode.c src/agent/abi/layouts.c
             src/agent/abi/layouts_table.c src/agent/abi/params_table.c src/agent/capture/hardware/gpu_counters.c src/agent/capture/hardware/profiler.c src/agent/capture/hardware/profiler_host.c src/agent/capture/hardware/pm_sampler.c src/agent/capture/hardware/pm_sampling.c)
@@ -45,7 +45,7 @@ add_dependencies(context_bench cuspan_thread_ctx)
 add_executable(pipeline_bench tests/bench/programs/pipeline_bench.c)
 target_link_libraries(pipeline_bench PRIVATE cuspan_capture cuspan_correlate cuspan_config cuspan_encode cuspan_export cuspan_recording)
 # The agent's outputs in a program of their own. tests/bench/rivals/run.sh compares it with other exporters.
-add_executable(own_exporter tests/bench/programs/own_exporter.c src/agent/core/outputs/outputs.c)
+add_executable(own_exporter tests/bench/programs/own_exporter.c src/agent/core/outputs/outputs.c src/agent/core/outputs/log_output.c)
 target_link_libraries(own_exporter PRIVATE cuspan_config cuspan_encode cuspan_export)
 add_dependencies(own_exporter cuspan_export_module)
 

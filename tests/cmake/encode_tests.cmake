@@ -1,4 +1,4 @@
-foreach(module number protobuf json encoder profile_encoder)
+foreach(module number protobuf json encoder profile_encoder log_encoder)
   cuspan_unit_test(${module} cuspan_encode m)
 endforeach()
 cuspan_unit_test(batch cuspan_model)

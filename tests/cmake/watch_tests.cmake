@@ -14,3 +14,5 @@ if(NOT CUSPAN_SANITIZE)
   add_test(NAME integration/thread_stacks_all
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/thread_stacks_test.py --build ${CMAKE_BINARY_DIR} --all)
 endif()
+cuspan_unit_test(hang_report cuspan_watch cuspan_encode m)
+cuspan_unit_test(watch cuspan_watch)

@@ -311,6 +311,11 @@ typedef int cuspan_replay_late_graphs_fn(void);
 typedef uint64_t cuspan_replay_nonce_fn(uint64_t time_ns);
 /* The recorded links of the device with this UUID (model/metrics/links.h); NULL: none. */
 typedef const char *cuspan_replay_links_fn(const char *uuid);
+/* cuspan_replay_nccl is a variable, too. A replay plays NCCL's ranges by cuspan.h, with the attributes that
+ * they had, so it tells capture separately that the calling thread enters a call of NCCL; NULL: it returns.
+ */
+struct range_attr;
+typedef void cuspan_replay_nccl_fn(const char *name, const struct range_attr *attrs, uint32_t count);
 /* The recorded code of the call in progress on this thread, with its frames; NULL: none. */
 struct code_record;
 typedef const struct code_record *cuspan_replay_code_fn(void);

@@ -12,6 +12,7 @@
 #include "agent/capture/activity/decode.h"
 #include "agent/capture/hardware/gpu_counters.h"
 #include "agent/abi/layouts.h"
+#include "agent/capture/nccl/nccl_replay.h"
 #include "agent/capture/sleep/mode.h"
 #include "agent/capture/coexist/other_tools.h"
 #include "agent/capture/hardware/pm_sampling.h"
@@ -77,6 +78,8 @@ static void connect_replay(void)
         threads_set_identity(cupti.replay_thread);
     if (cupti.replay_room)
         *cupti.replay_room = replay_room;
+    if (cupti.replay_nccl)
+        *cupti.replay_nccl = nccl_replay_call;
 }
 
 #define NAMES_KEPT_NS (10 * NS_PER_SECOND) /* longer than a GPU record waits, except for its call */

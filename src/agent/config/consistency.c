@@ -378,7 +378,7 @@ static enum status make_profiles_output(struct settings *settings, struct config
     if (settings->profiles.endpoint)
         url = strdup(settings->profiles.endpoint);
     else if (spans)
-        url = endpoint_of_profiles(spans->exporter.endpoint);
+        url = endpoint_of_signal(spans->exporter.endpoint, SIGNAL_PROFILES);
     if (!url) {
         settings->profiles.enabled = false;
         config_warning(report,
@@ -399,6 +399,61 @@ static enum status make_profiles_output(struct settings *settings, struct config
     return status;
 }
 
+#define QUEUE_REPORTS 16
+
+/* The output whose server or file also gets reports of hangs: the first one of OTLP, or else the first. */
+static const struct output_settings *output_for_reports(const struct settings *settings)
+{
+    for (size_t i = 0; i < settings->output_count; i++)
+        if (exporter_is_otlp(&settings->outputs[i].exporter))
+            return &settings->outputs[i];
+    return settings->output_count ? settings->outputs : NULL;
+}
+
+static enum status fill_reports(struct settings *settings, const struct output_settings *spans, char *url)
+{
+    struct output_settings *output = &settings->hang.output;
+    *output = *spans; /* without its memory */
+    output->signal = SIGNAL_LOGS;
+    output->queue_spans_max = QUEUE_REPORTS;
+    output->exporter.compression = COMPRESSION_NONE;
+    output->exporter.endpoint = url;
+    output->exporter.header_count = 0;
+    output->exporter.headers = NULL;
+    output->exporter.ca_file = output->exporter.client_key_file = output->exporter.client_certificate_file =
+        NULL;
+    if (settings->hang.endpoint) {
+        output->exporter.kind = EXPORTER_OTLP_HTTP;
+        output->exporter.encoding = ENCODING_PROTOBUF;
+        output->exporter.verify = settings->tls_verify;
+    }
+    bool is_same = exporter_is_otlp(&spans->exporter) &&
+                   (!settings->hang.endpoint || is_same_server(url, spans->exporter.endpoint));
+    return is_same ? copy_secrets(&output->exporter, &spans->exporter) : STATUS_OK;
+}
+
+/* The output of reports of hangs: made from hang.endpoint and from an output of spans. Without an endpoint,
+ * reports are not sent. */
+static enum status make_reports_output(struct settings *settings)
+{
+    const struct output_settings *spans = output_for_reports(settings);
+    char *url = NULL;
+    if (!spans || settings->record_file || settings->hang.watch == HANG_WATCH_OFF)
+        return STATUS_OK;
+    const char *own = settings->hang.endpoint;
+    bool is_http = spans->exporter.kind == EXPORTER_OTLP_HTTP;
+    if (!own && is_http && !endpoint_has_path(spans->exporter.endpoint, SIGNAL_TRACES))
+        return STATUS_OK;
+    if (!own && is_http)
+        url = endpoint_of_signal(spans->exporter.endpoint, SIGNAL_LOGS);
+    else if (own || spans->exporter.endpoint)
+        url = strdup(own ? own : spans->exporter.endpoint);
+    if (!url && (own || spans->exporter.endpoint))
+        return STATUS_NO_MEMORY;
+    settings->hang.has_output = true;
+    return fill_reports(settings, spans, url);
+}
+
 enum status consistency_check(struct settings *settings, struct config_report *report)
 {
     enum status status = make_streams(settings, report); /* allocates */
@@ -406,6 +461,8 @@ enum status consistency_check(struct settings *settings, struct config_report *r
         status = check_interval(settings, report);
     if (status == STATUS_OK)
         status = make_profiles_output(settings, report);
+    if (status == STATUS_OK)
+        status = make_reports_output(settings);
     if (status != STATUS_OK)
         return status;
     raise_default_memory(settings);

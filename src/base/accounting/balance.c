@@ -58,6 +58,7 @@ void balance_take(struct balance *balance, size_t output_count)
     balance->counters[COUNTER_spans_created] = counter_get(COUNTER_spans_created);
     balance->counters[COUNTER_points_made] = counter_get(COUNTER_points_made);
     balance->counters[COUNTER_profile_samples_made] = counter_get(COUNTER_profile_samples_made);
+    balance->counters[COUNTER_hang_reports_made] = counter_get(COUNTER_hang_reports_made);
     for (size_t i = 0; balance_sources[i] != COUNTER_COUNT; i++)
         balance->counters[balance_sources[i]] = counter_get(balance_sources[i]);
 }
@@ -87,7 +88,7 @@ static void settle_outputs(struct balance *balance)
         balance->counters[COUNTER_lost_deadline] += lost - lost_by_reason;
 }
 
-/* Points of metrics, or samples of profiles. */
+/* Points of metrics, samples of profiles, or reports of hangs. */
 static void settle_kind(struct balance *balance, enum counter made, enum counter lost, uint64_t kept)
 {
     if (balance->counters[made] > kept + balance->counters[lost])
@@ -103,6 +104,8 @@ void balance_close(struct balance *balance, size_t output_count, bool has_spans)
                 counters[COUNTER_points_delivered] + counters[COUNTER_points_spooled_left]);
     settle_kind(balance, COUNTER_profile_samples_made, COUNTER_lost_profile_samples,
                 counters[COUNTER_profile_samples_delivered]);
+    settle_kind(balance, COUNTER_hang_reports_made, COUNTER_lost_hang_reports,
+                counters[COUNTER_hang_reports_delivered]);
     if (!has_spans)
         return;
     settle_captured(balance);

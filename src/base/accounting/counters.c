@@ -52,24 +52,24 @@ uint64_t counters_lost(void)
 }
 
 /* By the output's signal. */
-static enum counter choose(unsigned output, enum counter spans, enum counter points, enum counter samples)
+static enum counter choose(unsigned output, enum counter spans, const enum counter others[3])
 {
-    if (output == METRICS_OUTPUT)
-        return points;
-    return output == PROFILES_OUTPUT ? samples : spans;
+    return output < METRICS_OUTPUT ? spans : others[output - METRICS_OUTPUT];
 }
 
 void counter_output_delivered(unsigned output, uint64_t spans)
 {
-    counter_add(
-        choose(output, COUNTER_spans_delivered, COUNTER_points_delivered, COUNTER_profile_samples_delivered),
-        spans);
+    static const enum counter others[] = {COUNTER_points_delivered, COUNTER_profile_samples_delivered,
+                                          COUNTER_hang_reports_delivered};
+    counter_add(choose(output, COUNTER_spans_delivered, others), spans);
     atomic_fetch_add_explicit(&outputs[output].delivered, spans, memory_order_relaxed);
 }
 
 void counter_output_lost(unsigned output, enum counter reason, uint64_t spans)
 {
-    counter_add(choose(output, reason, COUNTER_lost_points, COUNTER_lost_profile_samples), spans);
+    static const enum counter others[] = {COUNTER_lost_points, COUNTER_lost_profile_samples,
+                                          COUNTER_lost_hang_reports};
+    counter_add(choose(output, reason, others), spans);
     atomic_fetch_add_explicit(&outputs[output].lost, spans, memory_order_relaxed);
 }
 

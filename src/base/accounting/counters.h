@@ -96,6 +96,8 @@
     X(points_delivered, false, "data points that the metrics output accepted")                               \
     X(profile_samples_made, false, "samples of profiles created")                                            \
     X(profile_samples_delivered, false, "samples of profiles that their output accepted")                    \
+    X(hang_reports_made, false, "reports of hangs, for each output that gets them")                          \
+    X(hang_reports_delivered, false, "reports of hangs that an output accepted")                             \
     X(profile_unplaced, false, "GPU work without its stack or span in profiles, for lack of space")          \
     X(batches_sent, false, "requests that an output accepted")                                               \
     X(batches_resent, false, "requests sent again after a retryable failure")                                \
@@ -137,7 +139,8 @@
     X(lost_output, true, "spans that could not be written to a file or stream")                              \
     X(lost_recording, true, "events that could not be written to a recording")                               \
     X(lost_points, true, "data points of metrics that were not delivered")                                   \
-    X(lost_profile_samples, true, "samples of profiles that were not delivered")
+    X(lost_profile_samples, true, "samples of profiles that were not delivered")                             \
+    X(lost_hang_reports, true, "reports of hangs that were not delivered")
 
 enum counter {
 #define COUNTER_ID(id, is_loss, text) COUNTER_##id,
@@ -177,8 +180,8 @@ uint64_t counters_lost(void);
 
 /* Per output: every created span is delivered, lost or spooled there. The counters above are the sums over
  * outputs. Only cuspan's own threads call these. The output METRICS_OUTPUT counts data points, and
- * PROFILES_OUTPUT samples; they count every loss as lost_points and lost_profile_samples, whatever the
- * reason. */
+ * PROFILES_OUTPUT samples, and LOGS_OUTPUT reports of hangs; they count every loss as lost_points,
+ * lost_profile_samples and lost_hang_reports, whatever the reason. */
 void counter_output_delivered(unsigned output, uint64_t spans);
 void counter_output_lost(unsigned output, enum counter reason, uint64_t spans);
 

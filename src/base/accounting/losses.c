@@ -58,6 +58,9 @@ const struct loss losses[] = {
     {COUNTER_lost_profile_samples, false, "profiles were not delivered",
      "see the warning for the endpoint; a Collector needs --feature-gates=service.profilesSupport and a "
      "pipeline of profiles"},
+    {COUNTER_lost_hang_reports, false, "reports of hangs were not delivered",
+     "see the warning for the endpoint; without a server for logs, set distribution.cuspan.hang.watch to "
+     "off"},
     {COUNTER_lost_recording, false, "the recording could not be written",
      "look at the warning: a full disk, or a directory that is not there"},
 };

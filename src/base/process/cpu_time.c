@@ -6,9 +6,10 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* The pipeline, the control thread, one that starts the agent, and two for each output; twice, because
+/* The pipeline, the control thread, the hang watch, the sender of its reports, one that starts the agent, and
+ * two for each output; twice, because
  * threads of an earlier start may still run. */
-#define OWN_THREADS_MAX (2 * (3 + 2 * OUTPUTS_MAX))
+#define OWN_THREADS_MAX (2 * (5 + 2 * OUTPUTS_MAX))
 
 static struct {
     bool is_there;

@@ -9,7 +9,7 @@
 enum own_work {
     OWN_PIPELINE, /* drains, correlates and encodes; flushes CUPTI */
     OWN_SENDER,   /* compresses and sends, also from a spool */
-    OWN_CONTROL,  /* serves the control socket */
+    OWN_CONTROL,  /* serves the control socket; looks for hangs */
     OWN_WORK_COUNT
 };
 

@@ -246,6 +246,26 @@ void live_note_end(uint64_t communicator, enum collective_operation operation, u
     SET(found->last_ended_ns, clock_monotonic_ns());
 }
 
+uint32_t live_get_progress(struct live_progress progress[LIVE_COMMUNICATORS])
+{
+    const struct live_header *live = current();
+    uint32_t count = 0;
+    for (uint32_t i = 0; live && i < LIVE_COMMUNICATORS; i++) {
+        const struct live_communicator *from = communicator_at(live, i);
+        uint32_t local = GET(from->local_ranks);
+        if (!GET(from->id))
+            continue;
+        local = local ? local : 1;
+        uint64_t completed = GET(from->completed) / local; /* first: it follows the other */
+        progress[count++] = (struct live_progress){.communicator = GET(from->id),
+                                                   .enqueued = GET(from->enqueued) / local,
+                                                   .completed = completed,
+                                                   .ranks = GET(from->ranks),
+                                                   .place = i};
+    }
+    return count;
+}
+
 static void mark_ended(struct live_communicator *communicator)
 {
     uint64_t id = GET(communicator->id);

@@ -73,7 +73,7 @@ struct live_entry {
  * communicator in it, each counts its own calls, so the number of a call is divided by local_ranks. */
 struct live_communicator {
     _Atomic uint64_t id;               /* NCCL's hash, collective.communicator of spans; 0: free */
-    _Atomic uint64_t enqueued;         /* calls that have begun, of all operations */
+    _Atomic uint64_t enqueued;         /* calls that have started, of all operations */
     _Atomic uint64_t completed;        /* calls known to have ended on the GPU. A lower limit: ends are known
                                           while capture is awake, and up to a second late */
     _Atomic uint64_t last_enqueued_ns; /* 0: never */
@@ -185,9 +185,19 @@ void live_return_from_call(void);
 /* A step of a training job begins. */
 void live_note_step(int64_t number, uint32_t kind);
 
-/* On the pipeline thread: the collective has ended on the GPU, and so have those of its operation before. */
+/* On the pipeline thread: the collective has ended on the GPU, and with it all earlier ones of its operation.
+ */
 void live_note_end(uint64_t communicator, enum collective_operation operation, uint64_t ordinal,
                    int32_t peer);
+
+/* Progress by communicator, calls of each local rank counted once. Any thread. */
+struct live_progress {
+    uint64_t communicator, enqueued, completed;
+    uint32_t ranks; /* 0: unknown */
+    uint32_t place; /* below LIVE_COMMUNICATORS; always the same */
+};
+/* Returns the number of communicators, at most LIVE_COMMUNICATORS. */
+uint32_t live_get_progress(struct live_progress progress[LIVE_COMMUNICATORS]);
 
 /* On the watch thread. */
 

@@ -6,9 +6,9 @@
  * move, and in the first two steps of a program, which compile and fill caches, six times `after` count
  * instead. Without anything in progress, a process is idle, however long.
  *
- * In progress is a call of NCCL or CUDA that has not returned, or a step of a training job. What moves is a
- * counter: collectives that begin, records of GPU work that CUPTI delivers, steps. Calls that poll, such as
- * cudaEventQuery, move nothing.
+ * In progress is a call of NCCL or CUDA that has not returned, or a step of a training job. A process moves
+ * if a counter does: of collectives that begin, of records of GPU work that CUPTI delivers, of steps. Calls
+ * that poll, such as cudaEventQuery, do not count.
  *
  * If looks come late, because the process was stopped or starved, the time without a look counts as none. */
 #pragma once

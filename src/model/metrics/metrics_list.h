@@ -52,4 +52,5 @@
     X(OPERATION_DURATION, "otel.sdk.exporter.operation.duration", "s", HISTOGRAM, SECONDS, "otel.component.type, otel.component.name, error.type, http.response.status_code", "Duration of exports of spans and metrics, including retries.") \
     X(SPOOLED, "cuspan.spool.size", "{span}", UP_DOWN, INT, "otel.component.type, otel.component.name", "Spans in the spool, which no collector has accepted yet.") \
     X(LOST, "cuspan.lost", "{item}", SUM, INT, "cuspan.lost.reason", "Captured items that were lost, by reason.") \
+    X(JOB_PROGRESS, "cuspan.job.progress", "{call}", SUM, INT, "collective.communicator, collective.ranks, collective.state", "Calls of NCCL's collectives by communicator, in processes with a hang watch.") \
     X(CPU_TIME, "cuspan.cpu.time", "s", SUM, SECONDS, "", "CPU time of cuspan's pipeline thread.")

@@ -27,6 +27,8 @@ void settings_deinit(struct settings *settings)
         output_settings_deinit(&settings->outputs[i]);
     output_settings_deinit(&settings->metrics.output);
     output_settings_deinit(&settings->profiles.output);
+    output_settings_deinit(&settings->hang.output);
+    free(settings->hang.endpoint);
     free(settings->profiles.endpoint);
     for (size_t i = 0; i < settings->metrics.view_count; i++)
         view_deinit(&settings->metrics.views[i]);
@@ -123,6 +125,7 @@ uint64_t settings_buffer_bytes(const struct settings *settings)
            (settings_have_stacks(settings) ? SETTINGS_CODE_BYTES : 0u) +
            (settings_have_native_stacks(settings) ? SETTINGS_NATIVE_BYTES : 0u) +
            (settings->detail == DETAIL_SUMMARY ? SETTINGS_SUMMARIES_BYTES : 0u) +
+           (settings->hang.is_watched ? SETTINGS_HANG_BYTES : 0u) +
            (uint64_t)settings->cupti.host_buffer_bytes * settings->cupti.host_buffer_count +
            settings->rings.total_bytes + (uint64_t)settings->correlation.pending_max * SETTINGS_PENDING_BYTES;
 }
@@ -131,6 +134,16 @@ static uint64_t rest_bytes(const struct settings *settings)
 {
     uint64_t buffers = settings_buffer_bytes(settings);
     return settings->memory_bytes_max > buffers ? settings->memory_bytes_max - buffers : 0;
+}
+
+bool settings_set_hang_watch(struct settings *settings, int64_t world_size)
+{
+    bool is_wanted =
+        settings->hang.watch == HANG_WATCH_ON || (settings->hang.watch == HANG_WATCH_AUTO && world_size > 1);
+    settings->hang.is_watched = false;
+    bool has_room = rest_bytes(settings) >= SETTINGS_HANG_BYTES + SETTINGS_QUEUE_BYTES_MIN;
+    settings->hang.is_watched = is_wanted && has_room && !settings->record_file;
+    return !is_wanted || has_room;
 }
 
 bool settings_have_room_for_engines(const struct settings *settings)

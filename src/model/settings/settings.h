@@ -27,6 +27,9 @@ enum sleep_when { SLEEP_AUTO, SLEEP_NEVER, SLEEP_ALWAYS };
 enum steps_traced { STEPS_AUTO, STEPS_ALL, STEPS_SAMPLED };
 enum request_ids { REQUEST_IDS_PLAIN, REQUEST_IDS_HASH, REQUEST_IDS_NONE };
 enum engine_neighbors { NEIGHBORS_LINKS, NEIGHBORS_COUNTS };
+enum hang_watch { HANG_WATCH_AUTO, HANG_WATCH_ON, HANG_WATCH_OFF };
+/* The stacks of threads in reports of hangs. */
+enum hang_stacks { HANG_STACKS_FULL, HANG_STACKS_FUNCTIONS, HANG_STACKS_NONE };
 enum start_on { START_ON_PROCESS, START_ON_CONTROL };
 enum graph_records { GRAPH_RECORDS_WHEN_USED, GRAPH_RECORDS_ALWAYS };
 enum counters_replay { REPLAY_NONE, REPLAY_KERNEL, REPLAY_LOOP };
@@ -35,7 +38,7 @@ enum exporter_kind { EXPORTER_OTLP_HTTP, EXPORTER_OTLP_GRPC, EXPORTER_FILE, EXPO
 enum otlp_encoding { ENCODING_PROTOBUF, ENCODING_JSON };
 enum sampler_kind { SAMPLER_ALWAYS_ON, SAMPLER_ALWAYS_OFF, SAMPLER_TRACE_ID_RATIO };
 
-enum signal { SIGNAL_TRACES, SIGNAL_METRICS, SIGNAL_PROFILES };
+enum signal { SIGNAL_TRACES, SIGNAL_METRICS, SIGNAL_PROFILES, SIGNAL_LOGS /* reports of hangs */ };
 /* low_memory: delta for histograms, cumulative for the rest. */
 enum temporality { TEMPORALITY_CUMULATIVE, TEMPORALITY_DELTA, TEMPORALITY_LOW_MEMORY };
 
@@ -190,6 +193,15 @@ struct settings {
         bool are_limited;   /* not a setting: this process samples only some steps */
     } steps;
     struct {
+        enum hang_watch watch; /* auto: in ranks of a job of several ranks */
+        uint32_t after_ms;     /* without movement, until it is a stall */
+        enum hang_stacks stacks;
+        char *endpoint;  /* NULL: that of the spans' first output, with the path of logs */
+        bool is_watched; /* not a setting: this process has a hang watch */
+        bool has_output;
+        struct output_settings output; /* made by the checks, valid if has_output, as that of profiles */
+    } hang;
+    struct {
         double ratio; /* of the iterations of a serving engine */
         enum request_ids request_ids;
         enum engine_neighbors neighbors;
@@ -262,6 +274,9 @@ void output_settings_deinit(struct output_settings *output);
 #define SETTINGS_NATIVE_BYTES    (11 * 1024 * 1024) /* with native ones: symbols of libraries, unwind rules */
 /* Whether calls have stacks: those of launches or of allocations. Summaries have no calls. */
 bool settings_have_stacks(const struct settings *settings);
+/* With a hang watch: the live state, two looks at all threads, and during a stall the sender of reports,
+ * which does not compress. */
+#define SETTINGS_HANG_BYTES     (5 * 512 * 1024)
 #define SETTINGS_PROFILES_BYTES (6 * 1024 * 1024) /* with profiles: tables, frames of stacks */
 bool settings_have_launch_stacks(const struct settings *settings);
 /* Whether some of them are native. */
@@ -277,6 +292,9 @@ static inline bool settings_keep_awake(const struct settings *settings)
 }
 /* Whether there is an exporter. */
 bool settings_have_output(const struct settings *settings);
+/* Sets hang.is_watched: hang.watch asks for it, and there is room. `world_size`: ranks of the job. False: it
+ * asks, and there is no room. */
+bool settings_set_hang_watch(struct settings *settings, int64_t world_size);
 uint64_t settings_queue_bytes(const struct settings *settings);
 /* Whether SETTINGS_ENGINE_BYTES are set aside for serving engines: if enough is left for the queues. */
 bool settings_have_room_for_engines(const struct settings *settings);

@@ -42,6 +42,7 @@ static bool resolve(struct cupti *cupti)
     CUPTI_REPLAY_CALLS(RESOLVE)
 #undef RESOLVE
     cupti->replay_room = (cuspan_replay_room_fn **)dlsym(cupti->handle, "cuspan_replay_room");
+    cupti->replay_nccl = (cuspan_replay_nccl_fn **)dlsym(cupti->handle, "cuspan_replay_nccl");
     return cupti->cuptiGetResultString && cupti->cuptiSubscribe && cupti->cuptiUnsubscribe &&
            cupti->cuptiEnableCallback && cupti->cuptiActivityRegisterCallbacks &&
            cupti->cuptiActivityEnable && cupti->cuptiActivityDisable && cupti->cuptiActivityFlushAll &&

@@ -15,6 +15,7 @@ struct cupti {
     int driver_version;      /* as returned by cuDriverGetVersion, 13000 for CUDA 13.0; 0: unknown */
     /* Set by a replay; NULL with a real CUPTI. */
     cuspan_replay_room_fn **replay_room;
+    cuspan_replay_nccl_fn **replay_nccl;
 #define CUPTI_REPLAY_CALLS(X) X(clock) X(thread) X(waits) X(late_graphs) X(links) X(nonce) X(code)
 #define REPLAY_MEMBER(name)   cuspan_replay_##name##_fn *replay_##name;
     CUPTI_REPLAY_CALLS(REPLAY_MEMBER)

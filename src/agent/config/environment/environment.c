@@ -24,6 +24,7 @@ static const struct {
     [SIGNAL_TRACES] = {"OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_TRACES_", "v1/traces"},
     [SIGNAL_METRICS] = {"OTEL_METRICS_EXPORTER", "OTEL_EXPORTER_OTLP_METRICS_", "v1/metrics"},
     [SIGNAL_PROFILES] = {NULL, NULL, "v1development/profiles"},
+    [SIGNAL_LOGS] = {NULL, NULL, "v1/logs"},
 };
 
 /* The next output after `output` that has the setting; the first one after NULL. NULL: there are no more. */
@@ -268,12 +269,12 @@ bool endpoint_has_path(const char *url, enum signal signal)
            strncmp(url + length - path_length, path, path_length) == 0;
 }
 
-char *endpoint_of_profiles(const char *url)
+char *endpoint_of_signal(const char *url, enum signal signal)
 {
     char *made = NULL;
     size_t end = strcspn(url, "?#"), path = strlen(signals[SIGNAL_TRACES].path);
     if (!endpoint_has_path(url, SIGNAL_TRACES) ||
-        asprintf(&made, "%.*s%s%s", (int)(end - path), url, signals[SIGNAL_PROFILES].path, url + end) < 0)
+        asprintf(&made, "%.*s%s%s", (int)(end - path), url, signals[signal].path, url + end) < 0)
         return NULL;
     return made;
 }

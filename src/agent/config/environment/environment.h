@@ -38,9 +38,9 @@ void environment_warn_ignored(const struct config_environment *environment, stru
 char *endpoint_append_path(const char *base, enum signal signal);
 /* Whether the URL's path ends with the signal's path. */
 bool endpoint_has_path(const char *url, enum signal signal);
-/* ".../v1/traces?key=1" to ".../v1development/profiles?key=1". NULL: `url` does not end in the path of spans,
- * or no memory. */
-char *endpoint_of_profiles(const char *url);
+/* ".../v1/traces?key=1" to ".../v1development/profiles?key=1", or the path of another signal. NULL: `url`
+ * does not end in the path of spans, or no memory. */
+char *endpoint_of_signal(const char *url, enum signal signal);
 
 /* CUSPAN_SET: settings that override the file and the environment, as key=value separated by newlines or ';'.
  * A key is a path below distribution.cuspan, or one of a few short names for common settings. `source` names

@@ -87,6 +87,10 @@ static const struct setting_word engine_neighbors[] = {
     {"links", NEIGHBORS_LINKS}, {"counts", NEIGHBORS_COUNTS}, {NULL, 0}};
 static const struct setting_word steps_traced[] = {
     {"auto", STEPS_AUTO}, {"all", STEPS_ALL}, {"sampled", STEPS_SAMPLED}, {NULL, 0}};
+static const struct setting_word hang_watches[] = {
+    {"auto", HANG_WATCH_AUTO}, {"on", HANG_WATCH_ON}, {"off", HANG_WATCH_OFF}, {NULL, 0}};
+static const struct setting_word hang_stacks[] = {
+    {"full", HANG_STACKS_FULL}, {"functions", HANG_STACKS_FUNCTIONS}, {"none", HANG_STACKS_NONE}, {NULL, 0}};
 static const struct setting_word start_ons[] = {
     {"process", START_ON_PROCESS}, {"control", START_ON_CONTROL}, {NULL, 0}};
 static const struct setting_word counters_replays[] = {
@@ -398,6 +402,16 @@ const struct setting settings_table[] = {
     {OWN(steps.collectives), BOOL("true"),
      .comment =
          "in a job of several ranks that reports no steps, find them by the period of NCCL's collectives"},
+    {OWN(hang.watch), WORD(hang_watches, "auto"),
+     .comment =
+         "look once a second whether the process stands still, and report it as a log: on, off, or auto "
+         "(in ranks of a job of several ranks)"},
+    {OWN(hang.after_ms), UINT32(200, 600000, "5000"),
+     .comment = "report after this long without movement, or four times the longest usual pause"},
+    {OWN(hang.stacks), WORD(hang_stacks, "full"),
+     .comment = "stacks of threads in reports: functions, files and lines (full), functions, or none"},
+    {OWN(hang.endpoint), .type = SETTING_ENDPOINT,
+     .comment = "complete URL that reports are sent to; default: that of spans, with the path v1/logs"},
     {OWN(engine.ratio), NUMBER(0, 1, "0.015625"),
      .comment =
          "share of a serving engine's iterations that have a trace, the same on all ranks; also those that "

@@ -1,6 +1,7 @@
 #include "agent/core/lifecycle/agent.h"
 
 #include "agent/core/control/control_socket.h"
+#include "agent/core/hang/hang_watch.h"
 #include "agent/core/resource/detect.h"
 #include "agent/core/lifecycle/nvtx_entry.h"
 #include "agent/core/resource/self_env.h"
@@ -27,6 +28,7 @@
 #include "agent/capture/coexist/other_tools.h"
 #include "agent/capture/sleep/mode.h"
 #include "agent/capture/sleep_control.h"
+#include "agent/watch/watch.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -191,6 +193,7 @@ static void in_child(void)
         capture_abandon();
         control_socket_forget();
         cpu_time_forget();
+        watch_forget();
         atomic_store(&state, AGENT_OFF);
     }
 }
@@ -227,6 +230,7 @@ static enum status start(struct error *err)
     enum status status = capture_start(&settings, folder, &info, err);
     if (status != STATUS_OK)
         return status;
+    hang_watch_decide(&settings, &step_rules);
     steps_start(&step_rules, settings.steps.nvtx_pattern);
     collective_steps_start(step_rules.world_size > 1);
     if (process_resource_start(&settings.resource, info.driver_version, info.cupti_version,
@@ -242,6 +246,7 @@ static enum status start(struct error *err)
         pipeline_cancel();
         return status;
     }
+    hang_watch_start(&settings, &step_rules);
     atomic_store(&owner, getpid());
     follow_exits();
     /* Python raises KeyboardInterrupt only if it finds SIGINT's default action when it is initialized. */

@@ -8,6 +8,7 @@
 #include "agent/capture/hardware/nvml.h"
 #include "agent/capture/hardware/pm_sampling.h"
 #include "agent/export/delivery/operations.h"
+#include "model/hang/live_state.h"
 #include "model/semconv.h"
 
 #include <stdio.h>
@@ -50,6 +51,7 @@ struct metrics {
     struct sum_before sums[SUMS_MAX];
     char exporter_types[OUTPUT_NUMBERS][EXPORTER_TYPE_BYTES];
     char exporter_names[OUTPUT_NUMBERS][EXPORTER_NAME_BYTES];
+    char communicator_ids[LIVE_COMMUNICATORS][sizeof "0x0123456789abcdef"];
 };
 
 /* Names of OpenTelemetry, which has none for file exporters, numbered per type: "otlp_http_span_exporter/1".
@@ -528,11 +530,36 @@ static void add_spooled(struct metrics *m)
     }
 }
 
+static void add_progress_in(struct metrics *m, const struct live_progress *progress, bool is_completed)
+{
+    struct metric_point *point = add_sum(m, METRIC_JOB_PROGRESS, 2 * progress->place + is_completed,
+                                         is_completed ? progress->completed : progress->enqueued);
+    char *id = m->communicator_ids[progress->place];
+    if (!point)
+        return;
+    snprintf(id, sizeof m->communicator_ids[0], "0x%llx", (unsigned long long)progress->communicator);
+    put_text(point, ATTR(SEMCONV_COLLECTIVE_COMMUNICATOR), id);
+    if (progress->ranks)
+        put_int(point, ATTR(SEMCONV_COLLECTIVE_RANKS), progress->ranks);
+    put_text(point, ATTR(SEMCONV_COLLECTIVE_STATE), is_completed ? "completed" : "enqueued");
+}
+
+static void add_progress(struct metrics *m)
+{
+    struct live_progress progress[LIVE_COMMUNICATORS];
+    uint32_t count = live_get_progress(progress);
+    for (uint32_t i = 0; i < count; i++) {
+        add_progress_in(m, &progress[i], false);
+        add_progress_in(m, &progress[i], true);
+    }
+}
+
 static void add_own(struct metrics *m)
 {
     add_health(m);
     add_operations(m);
     add_spooled(m);
+    add_progress(m);
     for (enum counter i = 0; i < COUNTER_COUNT; i++) {
         uint64_t lost = counter_is_loss(i) ? counter_get(i) : 0;
         struct metric_point *point = lost ? add_sum(m, METRIC_LOST, i, lost) : NULL;

@@ -1,5 +1,6 @@
 #include "agent/core/outputs/outputs.h"
 
+#include "agent/core/outputs/log_output.h"
 #include "base/buffers/chunk.h"
 #include "base/clock.h"
 #include "base/accounting/counters.h"
@@ -140,6 +141,7 @@ enum status outputs_create(const struct settings *settings, const char *self_env
         outputs_destroy(made, 0);
         return error_set(err, status, "cannot start the outputs: %s", status_text(status));
     }
+    log_output_open(settings, module_path);
     made->now_ns = clock_monotonic_ns();
     *outputs = made;
     return STATUS_OK;
@@ -152,6 +154,8 @@ void outputs_set_resource(struct outputs *outputs, uint16_t index, const struct 
         log_warn("no memory for the resource of metrics; they are sent without it");
     if (outputs->profile_encoder && index == RESOURCE_PROCESS)
         profile_encoder_set_resource(outputs->profile_encoder, resource);
+    if (index == RESOURCE_PROCESS)
+        log_output_set_resource(resource);
     for (size_t i = 0; i < outputs->count; i++) {
         enum status status = encoder_set_resource(outputs->items[i].encoder, index, resource);
         if (status != STATUS_OK)
@@ -342,7 +346,7 @@ bool outputs_have_room(struct outputs *outputs)
 
 void outputs_end(struct outputs *outputs, uint64_t deadline_ns, struct outputs_left *left)
 {
-    struct exporter *exporters[OUTPUT_NUMBERS];
+    struct exporter *exporters[OUTPUT_NUMBERS + LOG_EXPORTERS_MAX];
     *left = (struct outputs_left){0};
     if (!outputs)
         return;
@@ -351,7 +355,8 @@ void outputs_end(struct outputs *outputs, uint64_t deadline_ns, struct outputs_l
         if (outputs->items[i].encoder && exporters[i])
             send_batch(&outputs->items[i]);
     }
-    bool all_ended = exporters_destroy(exporters, OUTPUT_NUMBERS, deadline_ns);
+    log_output_close(&exporters[OUTPUT_NUMBERS]);
+    bool all_ended = exporters_destroy(exporters, OUTPUT_NUMBERS + LOG_EXPORTERS_MAX, deadline_ns);
     for (size_t i = 0; i < OUTPUT_NUMBERS; i++)
         encoder_destroy(outputs->items[i].encoder);
     profile_encoder_destroy(outputs->profile_encoder);
@@ -360,6 +365,7 @@ void outputs_end(struct outputs *outputs, uint64_t deadline_ns, struct outputs_l
         left->bytes =
             (chunk_pool_size(outputs->pool) - chunk_pool_free(outputs->pool)) * sizeof(struct chunk);
     if (all_ended) {
+        log_output_free();
         chunk_pool_destroy(outputs->pool);
         operations_destroy(outputs->operations);
     }

@@ -17,6 +17,7 @@
 #include "agent/export/file_output.h"
 #include "agent/capture/activity/buffers.h"
 #include "agent/capture/switches.h"
+#include "agent/watch/watch.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -148,6 +149,7 @@ void pipeline_finish(void)
 {
     struct report report;
     pipeline_report_exit();
+    watch_stop();
     pipeline_let_waiters_go();
     plan();
     if (!pipeline.has_given_up) {

@@ -8,6 +8,7 @@
 
 #define GRPC_PREFIX_BYTES 5
 #define GRPC_TRACES_PATH  "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+#define GRPC_LOGS_PATH    "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
 #define GRPC_METRICS_PATH "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
 
 void grpc_prefix(uint8_t prefix[GRPC_PREFIX_BYTES], bool compressed, uint32_t bytes);

@@ -48,8 +48,8 @@ struct sender {
 
     /* Constant. */
     bool grpc;
-    const char *what;           /* "spans", "metrics" or "profiles" */
-    const char *parts;          /* what a request counts: "spans", "data points" or "samples" */
+    const char *what;           /* "spans", "metrics", "profiles" or "reports of hangs" */
+    const char *parts;          /* what a request counts: "spans", "data points", "samples" or "reports" */
     unsigned number;            /* of the output */
     uint64_t timeout_ns;        /* of a request; 0: none */
     uint64_t export_timeout_ns; /* of a batch; 0: none */
@@ -216,12 +216,16 @@ static void refuse_batch(struct sender *sender, uint32_t spans, const struct ver
                          struct delivery *delivery)
 {
     char message[300];
+    const char *hint = verdict->hint;
+    if (sender->number == LOGS_OUTPUT && (delivery->http_status == 404 || sender->grpc))
+        hint = "the server takes no logs (Jaeger does not); set distribution.cuspan.hang.endpoint to one "
+               "that does, "
+               "or hang.watch to off";
     sanitize_message(sender, verdict->message, message, sizeof message);
     last_error_note(sender->number, "refused: %s%s", verdict->status, message);
     if (should_warn(sender, PROBLEM_REFUSED))
         log_warn("%s refuses %s, which are lost%s%s%s%s%s", sender->name, sender->what,
-                 *verdict->status ? ": " : "", verdict->status, message, verdict->hint ? "; " : "",
-                 verdict->hint ? verdict->hint : "");
+                 *verdict->status ? ": " : "", verdict->status, message, hint ? "; " : "", hint ? hint : "");
     delivery_lose(delivery, spans, COUNTER_lost_refused);
 }
 
@@ -402,8 +406,8 @@ static enum status copy_settings(struct sender *sender, const struct output_sett
     sender->grpc = wanted->kind == EXPORTER_OTLP_GRPC;
     sender->timeout_ns = wanted->timeout_ms * NS_PER_MS;
     sender->export_timeout_ns = settings->export_timeout_ms * NS_PER_MS;
-    static const char *const signals[] = {"spans", "metrics", "profiles"};
-    static const char *const parts[] = {"spans", "data points", "samples"};
+    static const char *const signals[] = {"spans", "metrics", "profiles", "reports of hangs"};
+    static const char *const parts[] = {"spans", "data points", "samples", "reports"};
     sender->what = signals[settings->signal];
     sender->parts = parts[settings->signal];
     if (settings->signal != SIGNAL_TRACES)

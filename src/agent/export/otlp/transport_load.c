@@ -16,7 +16,9 @@ enum status transport_options_init(struct transport_options *options,
                                    const struct exporter_settings *exporter, enum signal signal)
 {
     bool is_grpc = exporter->kind == EXPORTER_OTLP_GRPC, has_memory = true;
-    const char *path = signal == SIGNAL_METRICS ? GRPC_METRICS_PATH : GRPC_TRACES_PATH;
+    const char *path = signal == SIGNAL_METRICS ? GRPC_METRICS_PATH
+                       : signal == SIGNAL_LOGS  ? GRPC_LOGS_PATH
+                                                : GRPC_TRACES_PATH;
     *options = (struct transport_options){
         .url = is_grpc ? grpc_url(exporter->endpoint, exporter->insecure, path) : strdup(exporter->endpoint),
         .ca_file = copy(exporter->ca_file, &has_memory),

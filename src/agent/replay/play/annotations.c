@@ -2,9 +2,13 @@
 
 #include "cuspan/cuspan.h"
 #include "agent/abi/nvtx_abi.h"
+#include "agent/replay/state/faults.h"
 #include "agent/replay/state/replay_state.h"
+#include "base/clock.h"
+#include "model/collective.h"
 #include "model/iteration.h"
 #include "model/renamed.h"
+#include "model/semconv.h"
 #include "model/span.h"
 
 #include <dlfcn.h>
@@ -14,34 +18,42 @@
 
 #define AGENT        "libcuspan.so"
 #define REQUESTS_MAX 16384
-#define RANGES_MAX   65536 /* open at the same time; further ones are never ended */
+#define HANG_MS      600000 /* of the fault nccl-hangs */
+#define RANGES_MAX   65536  /* open at the same time; further ones are never ended */
 
 /* Maps recorded range IDs to those of this run. Few are open at once; the latest is last. */
 static struct {
     uint64_t recorded, played;
+    bool is_nccl;
 } ranges[RANGES_MAX];
 static size_t range_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local uint64_t attached; /* this thread's attach token */
 
-static void note_range(uint64_t recorded, uint64_t played)
+REPLAY_EXPORT extern cuspan_replay_nccl_fn *cuspan_replay_nccl;
+cuspan_replay_nccl_fn *cuspan_replay_nccl;
+
+static void note_range(uint64_t recorded, uint64_t played, bool is_nccl)
 {
     pthread_mutex_lock(&lock);
     if (range_count < RANGES_MAX) {
         ranges[range_count].recorded = recorded;
+        ranges[range_count].is_nccl = is_nccl;
         ranges[range_count++].played = played;
     }
     pthread_mutex_unlock(&lock);
 }
 
-static uint64_t take_range(uint64_t recorded)
+static uint64_t take_range(uint64_t recorded, bool *is_nccl)
 {
     uint64_t played = 0;
+    *is_nccl = false;
     pthread_mutex_lock(&lock);
     for (size_t i = range_count; i > 0 && !played; i--) {
         if (ranges[i - 1].recorded != recorded)
             continue;
         played = ranges[i - 1].played;
+        *is_nccl = ranges[i - 1].is_nccl;
         ranges[i - 1] = ranges[--range_count];
     }
     pthread_mutex_unlock(&lock);
@@ -113,6 +125,64 @@ static void read_text(const struct range_record *record, struct text *text)
     }
 }
 
+static bool is_nccl(const struct text *text)
+{
+    for (uint32_t i = 0; i < text->count; i++)
+        if (strcmp(text->attributes[i].key, SEMCONV_NVTX_DOMAIN) == 0)
+            return text->attributes[i].type == ATTR_STRING &&
+                   text->attributes[i].bytes == strlen(NCCL_DOMAIN) &&
+                   memcmp(text->attributes[i].value.s, NCCL_DOMAIN, strlen(NCCL_DOMAIN)) == 0;
+    return false;
+}
+
+static void enter_nccl(const struct text *text)
+{
+    struct range_attr attrs[SPAN_ATTRS_MAX];
+    for (uint32_t i = 0; i < text->count; i++) {
+        const cuspan_attribute *from = &text->attributes[i];
+        attrs[i] = (struct range_attr){.key = from->key,
+                                       .key_bytes = (uint32_t)strlen(from->key),
+                                       .bytes = from->bytes,
+                                       .type = (uint8_t)from->type};
+        if (from->type == ATTR_STRING)
+            attrs[i].s = from->value.s;
+        else
+            attrs[i].i = from->value.i;
+    }
+    if (cuspan_replay_nccl)
+        cuspan_replay_nccl(text->name, attrs, text->count);
+}
+
+/* The fault nccl-hangs: this call is the one that does not return. */
+static void hang_in_nccl(const struct text *text)
+{
+    static _Atomic uint64_t count;
+    bool is_collective = strlen(text->name) > 4 &&
+                         collective_of_function(text->name + 4, strlen(text->name) - 4) != COLLECTIVE_NONE;
+    if (fault(FAULT_NCCL_HANGS) && is_collective &&
+        atomic_fetch_add(&count, 1) + 1 == fault(FAULT_NCCL_HANGS))
+        replay_sleep_ns((fault(FAULT_NCCL_HANGS_MS) ? fault(FAULT_NCCL_HANGS_MS) : HANG_MS) * NS_PER_MS);
+}
+
+static void push_range(const struct range_record *record, const struct text *text)
+{
+    bool is_nccls = is_nccl(text);
+    if (is_nccls)
+        enter_nccl(text);
+    note_range(record->id, cuspan_range(text->name, text->attributes, text->count), is_nccls);
+    if (is_nccls)
+        hang_in_nccl(text);
+}
+
+static void end_range(const struct range_record *record, const struct text *text)
+{
+    bool is_nccls;
+    uint64_t played = take_range(record->id, &is_nccls);
+    if (is_nccls && cuspan_replay_nccl)
+        cuspan_replay_nccl(NULL, NULL, 0);
+    cuspan_end_with(played, record->status, text->name, text->attributes, text->count);
+}
+
 static void play_range(const struct range_record *record)
 {
     struct text text;
@@ -120,11 +190,11 @@ static void play_range(const struct range_record *record)
     if (record->head.type == RECORD_MARK)
         cuspan_mark(text.name, text.attributes, text.count);
     else if (record->head.type == RECORD_RANGE_END)
-        cuspan_end_with(take_range(record->id), record->status, text.name, text.attributes, text.count);
+        end_range(record, &text);
     else if (record->flags & RANGE_ON_THREAD)
-        note_range(record->id, cuspan_range(text.name, text.attributes, text.count));
+        push_range(record, &text);
     else
-        note_range(record->id, cuspan_span(text.name, text.attributes, text.count));
+        note_range(record->id, cuspan_span(text.name, text.attributes, text.count), false);
 }
 
 typedef void name_number_fn(uint32_t number, const char *name);

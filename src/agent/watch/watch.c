@@ -1,0 +1,240 @@
+#include "agent/watch/watch.h"
+
+#include "agent/watch/hang_report.h"
+#include "agent/watch/live_file.h"
+#include "agent/watch/live_memory.h"
+#include "base/accounting/counters.h"
+#include "base/clock.h"
+#include "base/log/log.h"
+#include "base/process/agent_thread.h"
+#include "base/process/cpu_time.h"
+#include "model/hang/stall.h"
+#include "model/step.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define STACK_BYTES    (512 * 1024)
+#define STOP_NS        (200 * NS_PER_MS)
+#define SECOND_LOOK_NS (500 * NS_PER_MS) /* between two looks at threads, at most */
+
+/* What a stall needs. Its pages become resident only then. */
+struct buffers {
+    struct live_view view;
+    struct thread_stacks stacks[2];
+    struct hang_report brief, full;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool is_stopping; /* guarded by the lock */
+    bool is_running;
+    pthread_t thread;
+    struct watch_options options;
+    struct live_header *live;
+    struct guarded_fd memory;
+    struct buffers *buffers;
+    /* Only for the watch thread. */
+    struct live_file file;
+    struct stall stall;
+    struct live_look look;
+    uint64_t call_ids[LIVE_CUDA_CALLS]; /* of look.cuda_calls */
+    uint32_t latest;                    /* index of the later look in buffers->stacks */
+    bool has_stacks;
+} watch = {.lock = PTHREAD_MUTEX_INITIALIZER, .memory = {.number = -1}};
+
+static bool sleep_or_stop(uint64_t ns)
+{
+    struct timespec until = clock_timespec(clock_monotonic_ns() + ns);
+    pthread_mutex_lock(&watch.lock);
+    if (!watch.is_stopping)
+        pthread_cond_timedwait(&watch.wake, &watch.lock, &until);
+    bool is_stopping = watch.is_stopping;
+    pthread_mutex_unlock(&watch.lock);
+    return is_stopping;
+}
+
+/* Lists the CUDA calls in progress. Those that the previous look had keep their time. */
+static void look_at_calls(uint64_t now_ns)
+{
+    struct watch_call calls[LIVE_CUDA_CALLS];
+    struct live_look before = watch.look;
+    uint64_t ids[LIVE_CUDA_CALLS];
+    memcpy(ids, watch.call_ids, sizeof ids);
+    watch.look.cuda_call_count = watch.options.find_calls(calls);
+    for (uint32_t i = 0; i < watch.look.cuda_call_count; i++) {
+        struct live_cuda_call *call = &watch.look.cuda_calls[i];
+        *call = (struct live_cuda_call){.since_ns = now_ns, .thread = calls[i].thread, .cbid = calls[i].cbid};
+        snprintf(call->name, sizeof call->name, "%s", calls[i].name);
+        watch.call_ids[i] = calls[i].id;
+        for (uint32_t n = 0; n < before.cuda_call_count; n++)
+            if (before.cuda_calls[n].thread == call->thread && before.cuda_calls[n].cbid == call->cbid &&
+                ids[n] == calls[i].id)
+                call->since_ns = before.cuda_calls[n].since_ns;
+    }
+}
+
+static bool is_in_nccl(void)
+{
+    const struct live_nccl_call *calls =
+        (const struct live_nccl_call *)(const void *)((const uint8_t *)watch.live +
+                                                      watch.live->nccl_calls_at);
+    for (uint32_t i = 0; i < LIVE_NCCL_CALLS; i++)
+        if (atomic_load_explicit(&calls[i].since_ns, memory_order_relaxed))
+            return true;
+    return false;
+}
+
+static struct stall_look take_look(void)
+{
+    struct live_progress progress[LIVE_COMMUNICATORS];
+    uint32_t count = live_get_progress(progress);
+    struct live_header *live = watch.live;
+    struct stall_look look = {
+        .now_ns = clock_monotonic_ns(),
+        .gpu_records = counter_get(COUNTER_activities_captured),
+        .enqueued = atomic_load_explicit(&live->left_out_calls, memory_order_relaxed),
+        .steps = atomic_load_explicit(&live->steps, memory_order_acquire),
+        .step_kind = STEP_NONE,
+    };
+    if (look.steps)
+        look.step_kind = atomic_load_explicit(&live->step_kind, memory_order_relaxed);
+    for (uint32_t i = 0; i < count; i++)
+        look.enqueued += progress[i].enqueued;
+    look_at_calls(look.now_ns);
+    look.is_in_call = watch.look.cuda_call_count || is_in_nccl();
+    return look;
+}
+
+static void store(const struct stall_look *look, enum live_watch state)
+{
+    watch.look.watch = state;
+    watch.look.looked_ns = look->now_ns;
+    watch.look.moved_ns = watch.stall.moved_ns;
+    watch.look.stalls = watch.stall.stalls;
+    watch.look.stalled_ns = watch.stall.reports ? watch.stall.stalled_ns : 0;
+    watch.look.gpu_records = look->gpu_records;
+    watch.look.realtime_offset_ns = (int64_t)(clock_read_ns(CLOCK_REALTIME) - clock_monotonic_ns());
+    live_note_look(&watch.look);
+    (void)live_file_write(&watch.file, watch.live);
+}
+
+/* At the beginning of a stall takes two looks at the threads, then one for each report. */
+static void look_at_threads(enum stall_event event)
+{
+    struct thread_stacks *stacks = watch.buffers->stacks;
+    uint64_t pause_ns = stall_interval_ns(&watch.stall);
+    if (event == STALL_ENDS)
+        return;
+    if (event == STALL_BEGINS || !watch.has_stacks) {
+        watch.latest = 0;
+        thread_stacks_look(&stacks[0], watch.options.stacks);
+        (void)sleep_or_stop(pause_ns < SECOND_LOOK_NS ? pause_ns : SECOND_LOOK_NS);
+    }
+    watch.latest = !watch.latest;
+    thread_stacks_look(&stacks[watch.latest], watch.options.stacks);
+    thread_stacks_compare(&stacks[watch.latest], &stacks[!watch.latest]);
+    watch.has_stacks = true;
+}
+
+static void report(enum stall_event event)
+{
+    struct buffers *b = watch.buffers;
+    struct error err;
+    look_at_threads(event);
+    if (live_view_of(watch.live, watch.live, LIVE_STATE_BYTES, &b->view, &err) != STATUS_OK)
+        return;
+    struct hang_facts facts = {.event = event,
+                               .stall = &watch.stall,
+                               .now_ns = clock_monotonic_ns(),
+                               .time_ns = clock_read_ns(CLOCK_REALTIME),
+                               .view = &b->view,
+                               .stacks = watch.has_stacks ? &b->stacks[watch.latest] : NULL,
+                               .before = watch.has_stacks ? &b->stacks[!watch.latest] : NULL};
+    hang_report_make(&facts, HANG_BRIEF_BYTES, &b->brief);
+    hang_report_make(&facts, HANG_FULL_BYTES, &b->full);
+    if (event != STALL_REPEATS)
+        log_warn("%s", b->brief.body);
+    watch.options.report(&b->brief.record, &b->full.record);
+}
+
+static void *run(void *unused)
+{
+    prctl(PR_SET_NAME, "cuspan/watch");
+    cpu_time_start(OWN_CONTROL);
+    live_file_open(&watch.file, watch.options.folders, watch.options.folder_count);
+    bool is_over = false;
+    while (!is_over) {
+        struct stall_look look = take_look();
+        enum stall_event event = stall_note(&watch.stall, &look);
+        store(&look, watch.stall.reports ? LIVE_STALLED : LIVE_MOVING); /* first: a report may block */
+        if (event != STALL_NOTHING)
+            report(event);
+        is_over = sleep_or_stop(stall_interval_ns(&watch.stall));
+    }
+    struct stall_look last = take_look();
+    enum stall_event event = stall_note(&watch.stall, &last);
+    bool is_stalled = watch.stall.reports > 0;
+    if (event == STALL_ENDS)
+        report(event);
+    store(&last, is_stalled ? LIVE_STALLED : LIVE_OVER);
+    live_file_close(&watch.file, is_stalled);
+    return NULL;
+}
+
+static void *take_memory(void)
+{
+    void *made = mmap(NULL, sizeof(struct buffers), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return made == MAP_FAILED ? NULL : made;
+}
+
+enum status watch_start(const struct watch_options *options, struct error *err)
+{
+    static char folders[CONTROL_PLACES_MAX][CONTROL_PATH_BYTES];
+    struct live_identity identity = {.pid = getpid(),
+                                     .started_ticks = live_memory_started_ticks(),
+                                     .rank = options->rank,
+                                     .world_size = options->world_size};
+    watch.options = *options;
+    watch.options.folders = folders;
+    if (watch.options.folder_count > CONTROL_PLACES_MAX)
+        watch.options.folder_count = CONTROL_PLACES_MAX;
+    memcpy(folders, options->folders, watch.options.folder_count * sizeof *folders);
+    watch.stall = (struct stall){.after_ns = options->after_ns};
+    watch.buffers = take_memory();
+    watch.live = watch.buffers ? live_memory_begin(&identity, &watch.memory) : NULL;
+    if (!watch.live)
+        return error_set(err, STATUS_NO_MEMORY, "no memory for the hang watch");
+    agent_thread_init_cond(&watch.wake);
+    if (agent_thread_start(&watch.thread, STACK_BYTES, run, NULL) != 0) {
+        live_state_forget();
+        guarded_fd_close(&watch.memory);
+        return error_set(err, STATUS_UNAVAILABLE, "cannot start the thread of the hang watch");
+    }
+    watch.is_running = true;
+    return STATUS_OK;
+}
+
+void watch_stop(void)
+{
+    if (!watch.is_running)
+        return;
+    watch.is_running = false;
+    pthread_mutex_lock(&watch.lock);
+    watch.is_stopping = true;
+    pthread_cond_signal(&watch.wake);
+    pthread_mutex_unlock(&watch.lock);
+    (void)agent_thread_end(watch.thread, STOP_NS);
+}
+
+void watch_forget(void)
+{
+    live_state_forget();
+    watch.is_running = false;
+}

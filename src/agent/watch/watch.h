@@ -1,0 +1,48 @@
+/* The hang watch: looks once a second whether the process stands still (model/hang/stall.h), and reports it.
+ *
+ *   live state <- program's threads, pipeline thread        (model/hang/live_state.h)
+ *       |
+ *   cuspan/watch: a look, the file (live_file.h), stall_note()
+ *       | during a stall
+ *   two looks at all threads (stacks/thread_stacks.h) -> the report (hang_report.h) -> `report` below
+ *
+ * The thread takes no lock of the pipeline, allocates nothing after its start, and calls neither CUDA nor
+ * CUPTI, so it works while other threads of the process are stuck. A look takes less than 0.1 ms, and
+ * less than 1 ms during a stall. If the process is stopped, looks stop, and the live state can still be
+ * read. */
+#pragma once
+
+#include "agent/watch/stacks/thread_stacks.h"
+#include "base/control_path.h"
+#include "base/status.h"
+#include "model/hang/live_state.h"
+#include "model/log_record.h"
+
+/* A CUDA call in progress. Two looks at the same call have the same thread and `id`. */
+struct watch_call {
+    uint32_t thread, cbid;
+    uint64_t id;
+    const char *name; /* static */
+};
+
+struct watch_options {
+    uint64_t after_ns; /* hang.after_ms */
+    enum stack_detail stacks;
+    int64_t rank, world_size;            /* -1: unknown */
+    char (*folders)[CONTROL_PATH_BYTES]; /* for the file; copied */
+    size_t folder_count;
+    /* Both on the watch thread. Return at most LIVE_CUDA_CALLS calls; send a report in one of its forms. */
+    uint32_t (*find_calls)(struct watch_call *calls);
+    void (*report)(const struct log_record *brief, const struct log_record *full);
+};
+
+/* Begins the live state and starts the thread. UNAVAILABLE or NO_MEMORY: no thread; then there is no live
+ * state, either. Once per process. */
+enum status watch_start(const struct watch_options *options, struct error *err) MUST_CHECK;
+
+/* Makes a last look, ends the thread, and removes the file unless the process stands still. Waits for at most
+ * 200 ms; the thread may be blocked by a disk. */
+void watch_stop(void);
+
+/* In a forked child: there is no thread, and nothing is written. Async-signal-safe. */
+void watch_forget(void);
