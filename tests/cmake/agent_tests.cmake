@@ -144,6 +144,7 @@ cuspan_agent_tests(agent_requests_test.py Requests Summary Context)
 cuspan_agent_tests(steps_test.py Steps CollectiveSteps)
 cuspan_agent_tests(engines_test.py Engines)
 cuspan_agent_tests(collectives_test.py Collectives)
+cuspan_agent_tests(hang_test.py Hang HangCollectors HangSurvives)
 cuspan_agent_tests(agent_outputs_test.py Outputs Command Processes)
 add_test(NAME integration/processes_check COMMAND ${CMAKE_SOURCE_DIR}/tests/gpu/processes_check_test.py)
 

@@ -424,7 +424,8 @@ static enum status fill_reports(struct settings *settings, const struct output_s
         NULL;
     if (settings->hang.endpoint) {
         output->exporter.kind = EXPORTER_OTLP_HTTP;
-        output->exporter.encoding = ENCODING_PROTOBUF;
+        output->exporter.encoding =
+            spans->exporter.kind == EXPORTER_OTLP_HTTP ? spans->exporter.encoding : ENCODING_PROTOBUF;
         output->exporter.verify = settings->tls_verify;
     }
     bool is_same = exporter_is_otlp(&spans->exporter) &&

@@ -15,7 +15,7 @@
 #define BRIEF_PYTHON   6  /* frames of a thread, in a brief report */
 #define BRIEF_NATIVE   2
 
-/* The JSON, up to the limit. What does not fit is taken back. */
+/* The JSON, up to the limit. An item that does not fit is taken back. */
 struct text {
     char *bytes;
     size_t used, limit;

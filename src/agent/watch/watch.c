@@ -22,7 +22,7 @@
 #define STOP_NS        (200 * NS_PER_MS)
 #define SECOND_LOOK_NS (500 * NS_PER_MS) /* between two looks at threads, at most */
 
-/* What a stall needs. Its pages become resident only then. */
+/* Memory for a stall. Its pages become resident only then. */
 struct buffers {
     struct live_view view;
     struct thread_stacks stacks[2];

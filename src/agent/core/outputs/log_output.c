@@ -68,7 +68,7 @@ static enum status start_beside_spool(const struct output_environment *environme
     return exporter_create(&file, environment, &logs.exporters[BESIDE_SPOOL]);
 }
 
-/* With the lock held. What could not be started stays NULL, and its records are counted as lost. */
+/* With the lock held. An exporter that cannot be started stays NULL, and its records are counted as lost. */
 static void start(void)
 {
     const struct output_environment environment = {.module_path = logs.module_path, .output = LOGS_OUTPUT};

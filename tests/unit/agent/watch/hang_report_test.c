@@ -251,8 +251,7 @@ static void test_a_report_has_a_limit(void **state)
     }
     view.nccl_call_count = LIVE_NCCL_CALLS;
     for (int i = 0; i < 200; i++) {
-        snprintf(long_name, sizeof long_name, "file_with_a_long_name_%d.py",
-                 i); /* each at a place of its own */
+        snprintf(long_name, sizeof long_name, "file_with_a_long_name_%d.py", i); /* each at another place */
         add_thread(1000 + i, long_name, 10, 0);
     }
     for (int round = 0; round < 2; round++) {
