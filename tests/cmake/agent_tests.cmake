@@ -179,3 +179,5 @@ set_target_properties(gpu_driver PROPERTIES OUTPUT_NAME cuda SOVERSION 1 C_VISIB
 add_test(NAME integration/counters
          COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/counters_test.py --build ${CMAKE_BINARY_DIR}
                  --sanitizers "${CUSPAN_SANITIZE}")
+cuspan_unit_test(log_output cuspan_encode cuspan_export)
+target_sources(log_output_test PRIVATE src/agent/core/outputs/log_output.c)

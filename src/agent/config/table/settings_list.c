@@ -406,7 +406,7 @@ const struct setting settings_table[] = {
      .comment =
          "look once a second whether the process stands still, and report it as a log: on, off, or auto "
          "(in ranks of a job of several ranks)"},
-    {OWN(hang.after_ms), UINT32(200, 600000, "5000"),
+    {OWN(hang.after_ms), UINT32(50, 600000, "5000"),
      .comment = "report after this long without movement, or four times the longest usual pause"},
     {OWN(hang.stacks), WORD(hang_stacks, "full"),
      .comment = "stacks of threads in reports: functions, files and lines (full), functions, or none"},

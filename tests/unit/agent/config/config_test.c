@@ -754,6 +754,81 @@ static void test_profiles_alone_sample_nothing(void **state)
     assert_true(settings_keep_awake(&settings));
 }
 
+/* `exporter` of spans, and `own` under hang. */
+static enum status load_hang(const char *exporter, const char *own)
+{
+    char text[1024];
+    snprintf(text, sizeof text,
+             "file_format: \"1.1\"\ntracer_provider: {processors: [{batch: {exporter: {%s}}}]}\n"
+             "distribution: {cuspan: {hang: {%s}}}\n",
+             exporter, own);
+    return load_file(text);
+}
+
+static void test_reports_of_hangs_go_where_spans_go(void **state)
+{
+    const struct exporter_settings *exporter = &settings.hang.output.exporter;
+    assert_quiet(
+        load_hang("otlp_http: {endpoint: \"https://h:1/a/v1/traces?k=1\", headers_list: \"api-key=s\", "
+                  "compression: zstd, encoding: json}",
+                  "watch: on, after_ms: 700, stacks: functions"));
+    assert_true(settings.hang.has_output);
+    assert_string_equal(exporter->endpoint, "https://h:1/a/v1/logs?k=1");
+    assert_string_equal(exporter->headers[0].value, "s");
+    assert_int_equal(exporter->compression, COMPRESSION_NONE);
+    assert_int_equal(exporter->encoding, ENCODING_JSON);
+    assert_int_equal(settings.hang.output.signal, SIGNAL_LOGS);
+    assert_int_equal(settings.hang.after_ms, 700);
+    assert_int_equal(settings.hang.stacks, HANG_STACKS_FUNCTIONS);
+    settings_deinit(&settings);
+    assert_quiet(load_hang("otlp_grpc: {endpoint: \"http://h:4317\"}", ""));
+    assert_int_equal(settings.hang.watch, HANG_WATCH_AUTO);
+    assert_int_equal(exporter->kind, EXPORTER_OTLP_GRPC);
+    assert_string_equal(exporter->endpoint, "http://h:4317");
+    settings_deinit(&settings);
+    assert_quiet(load_hang("console: ", ""));
+    assert_true(settings.hang.has_output);
+    assert_null(exporter->endpoint);
+    settings_deinit(&settings);
+    assert_quiet(load_hang("otlp_http: {endpoint: \"http://h:1/spans\"}", ""));
+    assert_false(settings.hang.has_output); /* no path of logs is known */
+    settings_deinit(&settings);
+    assert_quiet(load_hang("otlp_http: {endpoint: \"http://h:1/v1/traces\", headers_list: \"api-key=s\"}",
+                           "endpoint: \"http://i:1/v1/logs\""));
+    assert_string_equal(exporter->endpoint, "http://i:1/v1/logs");
+    assert_int_equal(exporter->header_count, 0); /* another server */
+    settings_deinit(&settings);
+    assert_quiet(load_hang("console: ", "watch: off"));
+    assert_false(settings.hang.has_output);
+}
+
+static void test_which_processes_have_a_hang_watch(void **state)
+{
+    static const struct {
+        const char *own;
+        int64_t world_size;
+        bool is_watched;
+    } cases[] = {{"watch: auto", 8, true},
+                 {"watch: auto", 1, false},
+                 {"watch: auto", -1, false},
+                 {"watch: on", -1, true},
+                 {"watch: off", 8, false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_quiet(load_hang("console: ", cases[i].own));
+        uint64_t before = settings_queue_bytes(&settings);
+        assert_true(settings_set_hang_watch(&settings, cases[i].world_size));
+        assert_int_equal(settings.hang.is_watched, cases[i].is_watched);
+        assert_int_equal(before - settings_queue_bytes(&settings),
+                         cases[i].is_watched ? SETTINGS_HANG_BYTES : 0);
+        settings.hang.is_watched = false;
+        settings.memory_bytes_max = settings_buffer_bytes(&settings) + SETTINGS_HANG_BYTES;
+        assert_int_equal(settings_set_hang_watch(&settings, cases[i].world_size),
+                         !cases[i].is_watched); /* no room */
+        assert_false(settings.hang.is_watched);
+        settings_deinit(&settings);
+    }
+}
+
 static void test_arrays_are_printed_by_their_type(void **state)
 {
     char *text = NULL;
@@ -1304,6 +1379,8 @@ int main(void)
         TEST(test_header_values_are_in_no_message),
         TEST(test_header_values_are_not_printed),
         TEST(test_profiles_go_where_spans_go),
+        TEST(test_reports_of_hangs_go_where_spans_go),
+        TEST(test_which_processes_have_a_hang_watch),
         TEST(test_headers_go_to_no_other_server),
         TEST(test_profiles_without_an_endpoint_or_stacks),
         TEST(test_profiles_alone_sample_nothing),
