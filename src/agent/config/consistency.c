@@ -25,6 +25,7 @@ static void raise_default_memory(struct settings *settings)
     const struct setting *memory = setting_find("distribution.cuspan.memory_bytes_max");
     if (settings->memory_bytes_max != strtoull(memory->default_text, NULL, 10))
         return;
+    settings->has_default_memory = true;
     if (settings_have_stacks(settings))
         settings->memory_bytes_max += SETTINGS_CODE_BYTES;
     if (settings_have_native_stacks(settings))

@@ -141,6 +141,8 @@ bool settings_set_hang_watch(struct settings *settings, int64_t world_size)
     bool is_wanted =
         settings->hang.watch == HANG_WATCH_ON || (settings->hang.watch == HANG_WATCH_AUTO && world_size > 1);
     settings->hang.is_watched = false;
+    if (is_wanted && settings->has_default_memory && !settings->record_file)
+        settings->memory_bytes_max += SETTINGS_HANG_BYTES;
     bool has_room = rest_bytes(settings) >= SETTINGS_HANG_BYTES + SETTINGS_QUEUE_BYTES_MIN;
     settings->hang.is_watched = is_wanted && has_room && !settings->record_file;
     return !is_wanted || has_room;

@@ -224,6 +224,7 @@ struct settings {
         uint64_t bytes_max; /* in the directory, by all processes */
     } spool;
     uint64_t memory_bytes_max; /* all memory of cuspan, including CUPTI's buffers */
+    bool has_default_memory;   /* not a setting: memory_bytes_max is not set, and grows with what is on */
     uint32_t exit_deadline_ms;
     bool tls_verify;
     bool resource_ip;              /* the host's address is the resource's attribute "ip" */
@@ -292,8 +293,8 @@ static inline bool settings_keep_awake(const struct settings *settings)
 }
 /* Whether there is an exporter. */
 bool settings_have_output(const struct settings *settings);
-/* Sets hang.is_watched: hang.watch asks for it, and there is room. `world_size`: ranks of the job. False: it
- * asks, and there is no room. */
+/* Sets hang.is_watched: hang.watch asks for it, and there is room. Raises the default of memory_bytes_max.
+ * `world_size`: ranks of the job. False: it asks, and there is no room. */
 bool settings_set_hang_watch(struct settings *settings, int64_t world_size);
 uint64_t settings_queue_bytes(const struct settings *settings);
 /* Whether SETTINGS_ENGINE_BYTES are set aside for serving engines: if enough is left for the queues. */

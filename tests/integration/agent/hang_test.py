@@ -52,7 +52,7 @@ class Collector:
 
     def __init__(self, logs_status):
         collector = self
-        self.spans, self.logs = [], []
+        self.spans, self.logs, self.metrics = [], [], []
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -60,7 +60,7 @@ class Collector:
             def do_POST(self):
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 is_logs = self.path == "/v1/logs"
-                (collector.logs if is_logs else collector.spans).append(body)
+                ({"/v1/logs": collector.logs, "/v1/metrics": collector.metrics}.get(self.path, collector.spans)).append(body)
                 self.send_response(logs_status if is_logs else 200)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", "2")
@@ -211,6 +211,24 @@ class HangCollectors(HangCase):
         self.assertEqual(result.report["counters"]["spans_delivered"], result.report["counters"]["spans_created"])
         self.assertTrue(self.collector.spans)
 
+    def test_progress_is_a_metric(self):
+        collector = Collector(200)
+        self.addCleanup(collector.close)
+        env = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json", "OTEL_METRICS_EXPORTER": "otlp",
+               "OTEL_EXPORTER_OTLP_COMPRESSION": "none"}
+        self.replay(DDP, env=env, to_file=False, settings={**self.SETTINGS, **agent_case.NO_HURRY, "hang.after_ms": 5000})
+        points = [point for document in collector.metrics for resource in document["resourceMetrics"] for scope in resource["scopeMetrics"]
+                  for metric in scope["metrics"] if metric["name"] == "cuspan.job.progress" for point in metric["sum"]["dataPoints"]]
+        latest = {}
+        for point in points:
+            attributes = attributes_of(point)
+            latest[attributes["collective.communicator"], attributes["collective.state"]] = int(point["asInt"])
+        spans = [span for document in collector.spans for span in agent_case.backend.spans_of(document)]
+        calls = [span for span in spans if span.attributes.get("nvtx.domain") == "NCCL" and span.name[4:] in OPERATIONS]
+        ended = [span for span in spans if span.attributes.get("cuda.activity") == "collective"]
+        self.assertEqual(sum(value for (_, state), value in latest.items() if state == "enqueued"), len(calls))
+        self.assertEqual(sum(value for (_, state), value in latest.items() if state == "completed"), len(ended))
+
     def test_an_endpoint_of_its_own(self):
         other = Collector(200)
         self.addCleanup(other.close)
@@ -240,7 +258,7 @@ class HangCollectors(HangCase):
 
 
 class HangSurvives(HangCase):
-    """What others read while the process hangs, read here from its documented form."""
+    """The live state of a process that hangs, read here from its documented form."""
 
     def begin(self):
         env = {**self.environment({"CUSPAN_REPLAY_FAIL": "nccl-hangs=60,nccl-hangs-ms=600000"})}

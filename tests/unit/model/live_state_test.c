@@ -313,6 +313,16 @@ static void test_sizes_that_do_not_fit(void **state)
     SPOIL(cuda_call_bytes, 0);
     SPOIL(cuda_call_count, LIVE_CUDA_CALLS + 1);
     begin(state);
+    struct live_header *header = (struct live_header *)(void *)memory;
+    header->entry_count = 1; /* they would fit into the memory, but not into the reader's */
+    header->communicator_bytes = LIVE_COMMUNICATOR_BYTES(1);
+    header->communicator_count = LIVE_COMMUNICATORS + 1;
+    refuse(sizeof memory, "damaged");
+    begin(state);
+    header->nccl_call_bytes = sizeof(struct live_nccl_call);
+    header->nccl_call_count = LIVE_NCCL_CALLS + 1;
+    refuse(sizeof memory, "damaged");
+    begin(state);
     refuse(sizeof memory - 8, "damaged"); /* cut */
 }
 

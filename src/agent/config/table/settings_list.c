@@ -445,8 +445,9 @@ const struct setting settings_table[] = {
      .comment = "maximum size of the spool, for all processes; further requests are dropped and counted"},
 
     {OWN(memory_bytes_max), UINT64(MEMORY_BYTES_MIN, 64ull * 1024 * MIB, "67108864"),
-     .comment = "all memory that cuspan allocates, including CUPTI's buffers; the default is 6 MiB more "
-                "with stacks, 17 MiB with native ones, and another 10 MiB with profiles"},
+     .comment =
+         "all memory that cuspan allocates, including CUPTI's buffers; the default is 6 MiB more "
+         "with stacks, 17 MiB with native ones, another 10 MiB with profiles, and 2.5 MiB with a hang watch"},
     {OWN(exit_deadline_ms), UINT32(0, 600000, "5000"),
      .comment = "longest time that the program's exit waits for delivery"},
     {OWN(on_signal), PATTERNS,
