@@ -241,7 +241,7 @@ static void test_threads_that_do_not_fit_are_counted_by_place(void **state)
 
 static void test_a_report_has_a_limit(void **state)
 {
-    char long_name[33];
+    char long_name[64];
     for (uint64_t i = 0; i < LIVE_COMMUNICATORS; i++)
         add_communicator(0xfffffffffffff000 + i, LIVE_ENTRIES, NOW_NS - i);
     for (uint32_t i = 0; i < LIVE_NCCL_CALLS; i++) {
