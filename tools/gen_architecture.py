@@ -56,7 +56,8 @@ ANALYSIS = {
     "diff": Box(752, 286, 132, 74, "two sides of runs", "stage"),
     "export": Box(568, 390, 316, 62, "Parquet for fleets", "stage"),
     "sqlite": Box(568, 474, 316, 62, "tables of Nsight Systems", "stage"),
-    "command": Box(920, 96, 140, 440, "one file for each command: options, then the calls of the folders", "box"),
+    "hang": Box(568, 558, 316, 62, "why a job stands still, from live states", "stage"),
+    "command": Box(920, 96, 140, 524, "one file for each command: options, then the calls of the folders", "box"),
 }
 ANALYSIS_FLOW = []
 

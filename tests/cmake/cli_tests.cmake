@@ -1,6 +1,6 @@
 foreach(module parquet_encode dictionary fleet_writer stack_lines range_lines forward_lines kernel_lines code_book source_lines flame_tree
         otlp_reader trace_read scale outline picture step_ranks span_lines perfetto repeats samples intervals compare
-        ranks_match ranks_clocks ranks_delay ranks_stages)
+        ranks_match ranks_clocks ranks_delay ranks_stages hang_model hang_analyze)
   cuspan_unit_test(${module} cuspan_analysis)
 endforeach()
 target_include_directories(perfetto_test PRIVATE ${CJSON_INCLUDE_DIR})
@@ -55,6 +55,11 @@ if(NOT CUSPAN_SANITIZE STREQUAL "thread") # the reader's second thread runs in u
   add_test(NAME integration/diff_statistics
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/diff_test.py --build ${CMAKE_BINARY_DIR} Statistics)
 endif()
+# Hangs: simulated jobs, written by the agent's writer of live states.
+add_executable(hang_simulate tests/hang/simulate.c tests/hang/simulator.c)
+target_include_directories(hang_simulate PRIVATE tests)
+target_link_libraries(hang_simulate PRIVATE cuspan_analysis)
+add_test(NAME hang/simulate COMMAND hang_simulate 3)
 # The analysis across ranks; also on simulated jobs.
 add_executable(ranks_driver tests/training/ranks_driver.c)
 target_link_libraries(ranks_driver PRIVATE cuspan_analysis)

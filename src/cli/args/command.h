@@ -74,6 +74,7 @@ enum option_id {
     OPTION_MAN,
     OPTION_COMPLETION,
     OPTION_CANDIDATES,
+    OPTION_THIS_HOST,
     OPTION_OF_FLEET /* Python reads them */
 };
 

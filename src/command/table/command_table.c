@@ -355,6 +355,21 @@ static const struct command_example top_examples[] = {
     {"cuspan top --json --interval 5 | jq '.agents[].launches'", "process the numbers with another program"},
     {0}};
 
+static const struct command_option hang_options[] = {
+    FLAG(OPTION_THIS_HOST, "this-host",
+         "also read the processes of this host; with --json, print what is known of each rank, for cuspan "
+         "hang "
+         "FILE on another host"),
+    FLAG(OPTION_JSON, "json", "print JSON"),
+    WIDTH,
+    {0}};
+
+static const struct command_example hang_examples[] = {
+    {"cuspan hang", "explain the hang of the ranks on this host"},
+    {"srun --overlap --ntasks-per-node=1 cuspan hang --json --this-host > hosts.json; cuspan hang hosts.json",
+     "explain the hang of a Slurm job"},
+    {0}};
+
 static const struct command_option control_options[] = {ALL_AGENTS, ANSWER_TIMEOUT, DIRECTORY, {0}};
 
 static const struct command_option stop_options[] = {
@@ -777,6 +792,27 @@ const struct command commands[] = {
         .options = top_options,
         .examples = top_examples,
         .related = "ps status",
+    },
+    {
+        .name = "hang",
+        .operands = "[FILE...]",
+        .run = cmd_hang,
+        .completes = COMPLETES_FILE,
+        .summary = "explain which rank holds up a job",
+        .text =
+            "Reads what each rank has enqueued at its communicators, while the job hangs, and names the "
+            "rank that the others wait for, with the call that it did not make, made differently or made in "
+            "another order, whether this is sure, and what is unknown. Without FILE, the processes of this "
+            "user on this host; for root, of all users."
+            "\n\n"
+            "FILE is what --json --this-host printed on other hosts (\"-\": standard input), or a file of a "
+            "live state that an ended process has left."
+            "\n\n"
+            "The exit status is 3 if a job hangs, 0 if none does, and 1 if nothing is known or a FILE cannot "
+            "be read.",
+        .options = hang_options,
+        .examples = hang_examples,
+        .related = "top ps",
     },
     {
         .name = "start",

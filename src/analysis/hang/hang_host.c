@@ -1,0 +1,242 @@
+#include "analysis/hang/hang_read.h"
+
+#include "base/files.h"
+#include "base/hash.h"
+#include "cli/util/text.h"
+#include "cli/util/xalloc.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LINK_NAME  "/memfd:" LIVE_STATE_NAME
+#define PATH_BYTES 320
+
+enum hang_where hang_where_in_kernel(char state, const char *kernel_function, bool has_dead_child)
+{
+    static const struct {
+        const char *part;
+        enum hang_where where;
+    } functions[] = {{"futex", HANG_LOCK},         {"pipe", HANG_LOADER},         {"do_wait", HANG_LOADER},
+                     {"poll", HANG_NETWORK},       {"select", HANG_NETWORK},      {"sk_wait", HANG_NETWORK},
+                     {"wait_woken", HANG_NETWORK}, {"unix_", HANG_NETWORK},       {"inet", HANG_NETWORK},
+                     {"folio", HANG_STORAGE},      {"io_schedule", HANG_STORAGE}, {"nfs", HANG_STORAGE},
+                     {"rpc_", HANG_STORAGE},       {"fuse", HANG_STORAGE}};
+    if (state == 'T' || state == 't')
+        return HANG_STOPPED;
+    if (state == 'Z' || state == 'X')
+        return HANG_DEAD;
+    if (has_dead_child)
+        return HANG_LOADER;
+    for (size_t i = 0; state != 'R' && i < sizeof functions / sizeof *functions; i++)
+        if (strstr(kernel_function, functions[i].part))
+            return functions[i].where;
+    return state == 'D' ? HANG_STORAGE : state == 'R' ? HANG_BUSY : HANG_HOST;
+}
+
+/* False: there is no such process. */
+static bool read_stat(const char *proc, int32_t pid, char *state, uint64_t *started_ticks)
+{
+    char path[PATH_BYTES], text[1024];
+    snprintf(path, sizeof path, "%s/%" PRId32 "/stat", proc, pid);
+    if (files_read_small(path, text, sizeof text) <= 0)
+        return false;
+    const char *end = strrchr(text, ')'); /* the name may have anything in it */
+    return end &&
+           sscanf(end + 1,
+                  " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
+                  state, started_ticks) == 2;
+}
+
+static bool has_dead_child(const char *proc, int32_t pid)
+{
+    char path[PATH_BYTES], text[4096], state;
+    uint64_t ticks;
+    snprintf(path, sizeof path, "%s/%" PRId32 "/task/%" PRId32 "/children", proc, pid, pid);
+    if (files_read_small(path, text, sizeof text) <= 0)
+        return false;
+    for (char *at = text, *end;; at = end) {
+        long child = strtol(at, &end, 10);
+        if (end == at)
+            return false;
+        if (read_stat(proc, (int32_t)child, &state, &ticks) && state == 'Z')
+            return true;
+    }
+}
+
+static void look_at_process(const char *proc, int32_t pid, char state, struct hang_rank *rank)
+{
+    char path[PATH_BYTES], function[128] = "";
+    snprintf(path, sizeof path, "%s/%" PRId32 "/wchan", proc, pid);
+    if (files_read_small(path, function, sizeof function) < 0)
+        *function = 0;
+    enum hang_where where = hang_where_in_kernel(state, function, has_dead_child(proc, pid));
+    if (rank->where == HANG_HOST || where == HANG_STOPPED || where == HANG_DEAD)
+        rank->where = where;
+}
+
+/* Opens a descriptor of another process if it is a live state. Its owner may change it at any time, so that
+ * it is looked at without being opened, and opened only then. -1: it is none. */
+static int open_live(int folder, const char *name)
+{
+    char link[64], path[64];
+    ssize_t length = readlinkat(folder, name, link, sizeof link - 1);
+    if (length < (ssize_t)strlen(LINK_NAME) || memcmp(link, LINK_NAME, strlen(LINK_NAME)) != 0)
+        return -1;
+    int place = files_open_at(folder, name, O_PATH);
+    struct stat found;
+    if (place < 0)
+        return -1;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", place);
+    int opened =
+        fstat(place, &found) == 0 && S_ISREG(found.st_mode) ? files_open(path, O_RDONLY | O_NONBLOCK) : -1;
+    close(place);
+    return opened;
+}
+
+static bool read_process(struct hang_model *model, const char *proc, int32_t pid, const char *host,
+                         struct live_view *view, int folder, const char *name)
+{
+    struct error err;
+    uint64_t ticks;
+    char state;
+    int live = open_live(folder, name);
+    if (live < 0)
+        return false;
+    enum status status = live_view_read(live, view, &err);
+    close(live);
+    /* Forked children inherit the descriptor. */
+    if (status != STATUS_OK || !read_stat(proc, pid, &state, &ticks) ||
+        (view->started_ticks && view->started_ticks != ticks))
+        return false;
+    struct hang_rank *rank = hang_add_live(model, host, view);
+    rank->pid = pid; /* in our namespace */
+    rank->started_ticks = ticks;
+    look_at_process(proc, pid, state, rank);
+    return true;
+}
+
+static void scan_process(struct hang_model *model, const char *proc, int32_t pid, const char *name,
+                         struct live_view *view, struct hang_host *host)
+{
+    char path[PATH_BYTES];
+    struct stat found;
+    snprintf(path, sizeof path, "%s/%" PRId32 "/fd", proc, pid);
+    if (stat(path, &found) != 0 || (geteuid() != 0 && found.st_uid != geteuid()))
+        return;
+    DIR *folder = files_open_folder(path);
+    if (!folder) {
+        host->refused += errno == EACCES || errno == EPERM;
+        return;
+    }
+    for (const struct dirent *entry; (entry = readdir(folder));)
+        if (isdigit((unsigned char)*entry->d_name) &&
+            read_process(model, proc, pid, name, view, dirfd(folder), entry->d_name)) {
+            host->found++;
+            break;
+        }
+    closedir(folder);
+}
+
+static void host_name(char name[256])
+{
+    if (gethostname(name, 255) != 0)
+        *name = 0;
+    name[255] = 0;
+}
+
+void hang_read_host(struct hang_model *model, const char *proc, struct hang_host *host)
+{
+    struct live_view *view = xcalloc(1, sizeof *view);
+    char name[256];
+    DIR *folder = files_open_folder(proc);
+    host_name(name);
+    for (const struct dirent *entry; folder && (entry = readdir(folder));) {
+        char *end;
+        long pid = strtol(entry->d_name, &end, 10);
+        if (*end == 0 && pid > 0 && pid <= INT32_MAX)
+            scan_process(model, proc, (int32_t)pid, name, view, host);
+    }
+    if (folder)
+        closedir(folder);
+    free(view);
+}
+
+/* A file of a live state says what a process of this host last did, if it has ended. */
+static enum status read_live_file(struct hang_model *model, int file, struct error *err)
+{
+    struct live_view *view = xcalloc(1, sizeof *view);
+    enum status status = live_view_read(file, view, err);
+    if (status == STATUS_OK) {
+        char name[256], state = 0;
+        uint64_t ticks = 0;
+        host_name(name);
+        struct hang_rank *rank = hang_add_live(model, name, view);
+        bool is_alive = read_stat("/proc", view->pid, &state, &ticks) && ticks == view->started_ticks &&
+                        state != 'Z' && state != 'X';
+        if (is_alive)
+            look_at_process("/proc", view->pid, state, rank);
+        else
+            rank->where = view->watch == LIVE_OVER ? HANG_FINISHED : HANG_DEAD;
+        if (!is_alive)
+            rank->watch =
+                view->watch == LIVE_OVER ? LIVE_OVER : LIVE_NOT_WATCHED; /* nothing stands still there */
+    }
+    free(view);
+    return status;
+}
+
+static enum status read_text(struct hang_model *model, FILE *file, struct error *err)
+{
+    struct text text = {0};
+    char part[65536];
+    size_t got;
+    while ((got = fread(part, 1, sizeof part, file)) > 0 && text.len <= HANG_FILE_BYTES_MAX)
+        text_add_bytes(&text, part, got);
+    enum status status = ferror(file) ? error_set(err, STATUS_IO, "cannot read it (%m)")
+                         : text.len > HANG_FILE_BYTES_MAX
+                             ? error_set(err, STATUS_INVALID, "more than %u MiB", HANG_FILE_BYTES_MAX >> 20)
+                             : hang_read_json(model, text.data ? text.data : "", text.len, err);
+    text_deinit(&text);
+    return status;
+}
+
+enum status hang_read_file(struct hang_model *model, const char *path, struct error *err)
+{
+    struct error why = {""};
+    char magic[sizeof LIVE_STATE_MAGIC - 1] = "";
+    bool is_input = strcmp(path, "-") == 0;
+    FILE *file = is_input ? stdin : files_open_stream(path);
+    if (!file)
+        return error_set(err, STATUS_IO, "cannot read %s (%m)", path);
+    bool is_live = !is_input && pread(fileno(file), magic, sizeof magic, 0) == (ssize_t)sizeof magic &&
+                   memcmp(magic, LIVE_STATE_MAGIC, sizeof magic) == 0;
+    enum status status = is_live ? read_live_file(model, fileno(file), &why) : read_text(model, file, &why);
+    if (!is_input)
+        fclose(file);
+    return status == STATUS_OK ? STATUS_OK : error_set(err, status, "%s: %s", path, why.text);
+}
+
+void hang_drop_repeated(struct hang_model *model)
+{
+    struct int_map known = {0};
+    size_t kept = 0;
+    for (size_t i = 0; i < model->rank_count; i++) {
+        struct hang_rank *rank = &model->ranks[i];
+        uint64_t process =
+            hash_word(hash_text(HASH_START, rank->host ? rank->host : ""), (uint64_t)rank->pid);
+        uint64_t key = hash_mix(hash_word(process, rank->started_ticks));
+        if (!rank->started_ticks || int_map_exchange(&known, key, 0) == MAP_NONE)
+            model->ranks[kept++] = *rank;
+        else
+            hang_rank_deinit(rank);
+    }
+    model->rank_count = kept;
+    int_map_deinit(&known);
+}

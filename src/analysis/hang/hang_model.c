@@ -1,0 +1,408 @@
+#include "analysis/hang/hang.h"
+
+#include "base/hash.h"
+#include "cli/util/sort.h"
+#include "cli/util/xalloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *word, *text;
+} places[] = {
+#define HANG_PLACE_TEXT(id, word, text) {word, text},
+    HANG_PLACES(HANG_PLACE_TEXT)};
+
+const char *hang_where_word(enum hang_where where)
+{
+    return places[where].word;
+}
+
+const char *hang_where_text(enum hang_where where)
+{
+    return places[where].text;
+}
+
+enum hang_where hang_where_of(const char *word)
+{
+    for (int i = 0; word && i < HANG_WHERE_COUNT; i++)
+        if (strcmp(word, places[i].word) == 0)
+            return (enum hang_where)i;
+    return HANG_UNKNOWN;
+}
+
+void hang_rank_deinit(struct hang_rank *rank)
+{
+    for (uint32_t i = 0; i < rank->seat_count; i++)
+        free(rank->seats[i].calls);
+    free(rank->seats);
+}
+
+void hang_deinit(struct hang_model *model)
+{
+    for (size_t i = 0; i < model->rank_count; i++)
+        hang_rank_deinit(&model->ranks[i]);
+    for (size_t i = 0; i < model->communicator_count; i++)
+        free(model->communicators[i].members);
+    for (size_t i = 0; i < model->text_count; i++)
+        free(model->texts[i]);
+    free(model->ranks);
+    free(model->communicators);
+    free(model->texts);
+    int_map_deinit(&model->text_numbers);
+    *model = (struct hang_model){0};
+}
+
+const char *hang_keep(struct hang_model *model, const char *text)
+{
+    if (!text)
+        return NULL;
+    uint64_t hash = hash_text(HASH_START, text);
+    uint32_t known = int_map_get(&model->text_numbers, hash);
+    if (known != MAP_NONE && strcmp(model->texts[known], text) == 0)
+        return model->texts[known];
+    int_map_set(&model->text_numbers, hash, (uint32_t)model->text_count);
+    return *XADD(model->texts, model->text_count, model->text_capacity) = xstrdup(text);
+}
+
+struct hang_rank *hang_add(struct hang_model *model)
+{
+    struct hang_rank *rank = XADD(model->ranks, model->rank_count, model->rank_capacity);
+    *rank = (struct hang_rank){.rank = -1, .world_size = -1, .step = -1};
+    return rank;
+}
+
+static bool ends_with_sync(const char *name)
+{
+    return strstr(name, "Synchronize") ||
+           ((strncmp(name, "cudaMemcpy", 10) == 0 || strncmp(name, "cuMemcpy", 8) == 0) &&
+            !strstr(name, "Async"));
+}
+
+/* The main thread counts, or else any thread that is in a call. */
+static const struct live_thread_view *thread_in(const struct live_thread_view *calls, uint32_t count,
+                                                int32_t pid)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if ((int64_t)calls[i].thread == pid)
+            return &calls[i];
+    return count ? calls : NULL;
+}
+
+static void set_where(struct hang_model *model, struct hang_rank *rank, const struct live_view *view)
+{
+    const struct live_thread_view *nccl = thread_in(view->nccl_calls, view->nccl_call_count, view->pid);
+    const struct live_thread_view *cuda = thread_in(view->cuda_calls, view->cuda_call_count, view->pid);
+    bool is_nccl =
+        nccl && !(cuda && (int64_t)cuda->thread == view->pid && (int64_t)nccl->thread != view->pid);
+    const char *name = is_nccl ? nccl->name : cuda ? cuda->name : NULL;
+    rank->where = is_nccl                        ? HANG_NCCL
+                  : name && ends_with_sync(name) ? HANG_SYNC
+                  : name                         ? HANG_CUDA
+                                                 : HANG_HOST;
+    if (!name && !view->has_look)
+        rank->where = HANG_UNKNOWN;
+    rank->function = hang_keep(model, name);
+}
+
+static void add_seat(struct hang_seat *seat, const struct live_communicator_view *view)
+{
+    *seat = (struct hang_seat){.id = view->id,
+                               .enqueued = view->enqueued,
+                               .completed = view->completed,
+                               .size = view->ranks,
+                               .rank = view->ranks && view->local_ranks == 1 ? view->rank : HANG_NONE,
+                               .local_ranks = view->local_ranks,
+                               .call_count = view->call_count};
+    seat->calls = xcalloc(view->call_count + 1, sizeof *seat->calls);
+    for (uint32_t i = 0; i < view->call_count; i++) {
+        const struct live_call_view *call = &view->calls[i];
+        seat->calls[i] = (struct hang_call){.number = call->number,
+                                            .ordinal = call->ordinal,
+                                            .enqueued_ns = call->enqueued_ns,
+                                            .bytes = call->bytes,
+                                            .thread = call->thread,
+                                            .peer = call->peer,
+                                            .operation = call->operation,
+                                            .datatype = call->datatype,
+                                            .flags = call->flags};
+    }
+}
+
+struct hang_rank *hang_add_live(struct hang_model *model, const char *host, const struct live_view *view)
+{
+    struct hang_rank *rank = hang_add(model);
+    rank->rank = view->rank;
+    rank->world_size = view->world_size;
+    rank->pid = view->pid;
+    rank->started_ticks = view->started_ticks;
+    rank->host = hang_keep(model, host);
+    rank->watch = view->watch;
+    rank->is_still = view->watch == LIVE_STALLED || view->looked_ns > view->moved_ns + HANG_STILL_NS;
+    if (view->watch == LIVE_STALLED && view->looked_ns > view->stalled_ns)
+        rank->stalled_ns = view->looked_ns - view->stalled_ns;
+    rank->step = view->steps ? view->step_number : -1;
+    set_where(model, rank, view);
+    rank->seats = xcalloc(view->communicator_count + 1, sizeof *rank->seats);
+    rank->seat_count = view->communicator_count;
+    for (uint32_t i = 0; i < rank->seat_count; i++)
+        add_seat(&rank->seats[i], &view->communicators[i]);
+    return rank;
+}
+
+/* Jobs: the ranks of a communicator are one. */
+
+static uint32_t root_of(uint32_t *parents, uint32_t rank)
+{
+    while (parents[rank] != rank)
+        rank = parents[rank] = parents[parents[rank]];
+    return rank;
+}
+
+static uint32_t *find_jobs(const struct hang_model *model)
+{
+    uint32_t *parents = xcalloc(model->rank_count + 1, sizeof *parents);
+    struct int_map first = {0};
+    for (uint32_t i = 0; i < model->rank_count; i++) {
+        const struct hang_rank *rank = &model->ranks[i];
+        parents[i] = i;
+        for (uint32_t s = 0; s < rank->seat_count; s++) {
+            uint32_t other = int_map_get(&first, rank->seats[s].id);
+            if (other == MAP_NONE)
+                int_map_set(&first, rank->seats[s].id, i);
+            else
+                parents[root_of(parents, i)] = root_of(parents, other);
+        }
+    }
+    int_map_deinit(&first);
+    return parents;
+}
+
+static void move_rank(struct hang_model *job, const struct hang_rank *rank)
+{
+    struct hang_rank *moved = hang_add(job);
+    *moved = *rank;
+    moved->host = hang_keep(job, rank->host);
+    moved->function = hang_keep(job, rank->function);
+    moved->line = hang_keep(job, rank->line);
+    for (uint32_t s = 0; s < moved->seat_count; s++)
+        for (uint32_t i = 0; i < moved->seats[s].call_count; i++)
+            moved->seats[s].calls[i].line = hang_keep(job, moved->seats[s].calls[i].line);
+}
+
+/* After the jobs with communicators are known: the job of a rank without any. */
+static uint32_t job_of_single(const struct hang_model *jobs, size_t count, const struct hang_rank *rank)
+{
+    return count == 1 && rank->rank >= 0 && rank->world_size == jobs[0].ranks[0].world_size ? 0 : HANG_NONE;
+}
+
+/* Joining: who is in a communicator, and where in it. */
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct hang_rank *left = a, *right = b;
+    int order = ORDER(left->rank, right->rank);
+    return order ? order : ORDER(left->pid, right->pid);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const struct hang_communicator *left = a, *right = b;
+    int order = ORDER(left->size, right->size);
+    if (!order)
+        order = ORDER(left->members[0].rank, right->members[0].rank);
+    return order ? order : ORDER(left->id, right->id);
+}
+
+static void add_members(struct hang_model *model, struct int_map *numbers)
+{
+    for (uint32_t i = 0; i < model->rank_count; i++)
+        for (uint32_t s = 0; s < model->ranks[i].seat_count; s++) {
+            struct hang_seat *seat = &model->ranks[i].seats[s];
+            struct hang_communicator *found = &model->communicators[int_map_get(numbers, seat->id)];
+            found->id = seat->id;
+            found->size = seat->size > found->size ? seat->size : found->size;
+            if (!found->members) { /* counted before */
+                found->members = xcalloc(found->member_count, sizeof *found->members);
+                found->member_count = 0;
+            }
+            found->members[found->member_count++] = (struct hang_member){i, s};
+        }
+}
+
+static bool is_p2p(const struct hang_call *call)
+{
+    return collective_is_p2p((enum collective_operation)call->operation);
+}
+
+/* Collectives first, in their order; of several ranks in the process, only the calls of the last one. */
+static void divide_calls(struct hang_seat *seat)
+{
+    uint32_t local = seat->local_ranks, used = 0, p2p = 0;
+    struct hang_call *others = xcalloc(seat->call_count + 1, sizeof *others);
+    for (uint32_t i = 0; i < seat->call_count; i++) {
+        const struct hang_call call = seat->calls[i];
+        if (is_p2p(&call))
+            others[p2p++] = call;
+        else if (call.number % local == local - 1)
+            seat->calls[used++] = call;
+    }
+    seat->collective_count = used;
+    memcpy(&seat->calls[used], others, p2p * sizeof *others);
+    seat->call_count = used + p2p;
+    free(others);
+}
+
+/* With sends and receives among the calls, a place is the number of earlier calls over all operations, of
+ * which each has its ordinal. An operation of others that this rank does not remember makes it unknown. */
+static void place_among_p2p(struct hang_seat *seat, uint32_t operations)
+{
+    uint32_t seen = 0;
+    seat->window = 0;
+    for (uint32_t i = 0; i < seat->collective_count; i++) {
+        const struct hang_call *call = &seat->calls[i];
+        if (!(seen & 1u << call->operation))
+            seat->window += call->ordinal;
+        seen |= 1u << call->operation;
+    }
+    seat->is_aligned = seen == operations || seat->enqueued <= seat->call_count;
+}
+
+static void place(struct hang_seat *seat, uint32_t operations, bool has_p2p)
+{
+    uint32_t local = seat->local_ranks;
+    uint64_t entered = seat->enqueued / local, completed = seat->completed / local;
+    seat->is_aligned = true;
+    if (has_p2p)
+        place_among_p2p(seat, operations);
+    else
+        seat->window = seat->collective_count ? seat->calls[0].number / local : entered;
+    /* A call that was being written is missing, so that the later ones would have wrong places. */
+    for (uint32_t i = 0; i < seat->collective_count && !has_p2p; i++)
+        seat->is_aligned &= seat->calls[i].number / local == seat->window + i;
+    seat->entered = seat->window + seat->collective_count;
+    if (!has_p2p && entered > seat->entered)
+        seat->entered = entered;
+    seat->ended = has_p2p ? seat->window : completed > seat->entered ? seat->entered : completed;
+    for (uint32_t i = 0; i < seat->collective_count; i++)
+        if (seat->calls[i].flags & LIVE_ENDED && seat->window + i + 1 > seat->ended)
+            seat->ended = seat->window + i + 1;
+}
+
+static void join(struct hang_model *model, uint32_t number)
+{
+    struct hang_communicator *found = &model->communicators[number];
+    uint32_t operations = 0;
+    bool has_p2p = false, is_first = true;
+    for (uint32_t i = 0; i < found->member_count; i++) {
+        struct hang_seat *seat = &model->ranks[found->members[i].rank].seats[found->members[i].seat];
+        seat->communicator = number;
+        divide_calls(seat);
+        has_p2p |= seat->collective_count < seat->call_count;
+        for (uint32_t c = 0; c < seat->collective_count; c++)
+            operations |= 1u << seat->calls[c].operation;
+    }
+    for (uint32_t i = 0; i < found->member_count; i++) {
+        struct hang_seat *seat = &model->ranks[found->members[i].rank].seats[found->members[i].seat];
+        place(seat, operations, has_p2p);
+        if (!seat->is_aligned)
+            continue;
+        found->floor = seat->ended > found->floor ? seat->ended : found->floor;
+        found->least = is_first || seat->entered < found->least ? seat->entered : found->least;
+        found->most = seat->entered > found->most ? seat->entered : found->most;
+        is_first = false;
+    }
+}
+
+/* Values that others wrote may be anything. */
+static void bound(struct hang_rank *rank)
+{
+    if (rank->rank < 0 || rank->rank >= HANG_RANKS_MAX)
+        rank->rank = -1;
+    if (rank->world_size < 1 || rank->world_size > HANG_RANKS_MAX)
+        rank->world_size = -1;
+    for (uint32_t s = 0; s < rank->seat_count; s++) {
+        struct hang_seat *seat = &rank->seats[s];
+        if (seat->size > HANG_RANKS_MAX)
+            seat->size = 0;
+        if (seat->rank >= seat->size)
+            seat->rank = HANG_NONE;
+        if (!seat->local_ranks)
+            seat->local_ranks = 1;
+    }
+}
+
+static void join_all(struct hang_model *model)
+{
+    struct int_map numbers = {0};
+    for (size_t i = 0; i < model->rank_count; i++)
+        bound(&model->ranks[i]);
+    sort_array(model->ranks, model->rank_count, sizeof *model->ranks, by_rank);
+    for (size_t i = 0; i < model->rank_count; i++)
+        for (uint32_t s = 0; s < model->ranks[i].seat_count; s++)
+            int_map_number(&numbers, model->ranks[i].seats[s].id);
+    model->communicator_count = numbers.count;
+    model->communicators = xcalloc(numbers.count + 1, sizeof *model->communicators);
+    for (size_t i = 0; i < model->rank_count; i++)
+        for (uint32_t s = 0; s < model->ranks[i].seat_count; s++)
+            model->communicators[int_map_get(&numbers, model->ranks[i].seats[s].id)].member_count++;
+    add_members(model, &numbers);
+    int_map_deinit(&numbers);
+    for (size_t i = 0; i < model->communicator_count; i++)
+        if (model->communicators[i].size < model->communicators[i].member_count)
+            model->communicators[i].size = model->communicators[i].member_count;
+    sort_array(model->communicators, model->communicator_count, sizeof *model->communicators, by_size);
+    for (uint32_t i = 0; i < model->communicator_count; i++)
+        join(model, i);
+}
+
+struct hang_model *hang_split(struct hang_model *model, size_t *count)
+{
+    uint32_t *parents = find_jobs(model);
+    struct int_map numbers = {0};
+    struct hang_model *jobs = xcalloc(model->rank_count + 1, sizeof *jobs);
+    for (uint32_t i = 0; i < model->rank_count; i++)
+        if (model->ranks[i].seat_count)
+            move_rank(&jobs[int_map_number(&numbers, root_of(parents, i))], &model->ranks[i]);
+    size_t known = *count = numbers.count;
+    for (uint32_t i = 0; i < model->rank_count; i++) {
+        if (model->ranks[i].seat_count)
+            continue;
+        uint32_t job = job_of_single(jobs, known, &model->ranks[i]);
+        move_rank(&jobs[job == HANG_NONE ? (*count)++ : job], &model->ranks[i]);
+    }
+    model->rank_count = 0; /* the parts belong to the jobs */
+    hang_deinit(model);
+    int_map_deinit(&numbers);
+    free(parents);
+    for (size_t i = 0; i < *count; i++)
+        join_all(&jobs[i]);
+    return jobs;
+}
+
+const struct hang_call *hang_call_at(const struct hang_seat *seat, uint64_t place)
+{
+    return seat->is_aligned && place >= seat->window && place - seat->window < seat->collective_count
+               ? &seat->calls[place - seat->window]
+               : NULL;
+}
+
+const struct hang_seat *hang_seat_of(const struct hang_rank *rank, uint32_t communicator)
+{
+    for (uint32_t s = 0; s < rank->seat_count; s++)
+        if (rank->seats[s].communicator == communicator)
+            return &rank->seats[s];
+    return NULL;
+}
+
+size_t hang_expected(const struct hang_model *model)
+{
+    size_t most = model->rank_count;
+    for (size_t i = 0; i < model->rank_count; i++)
+        if (model->ranks[i].world_size > (int64_t)most)
+            most = (size_t)model->ranks[i].world_size;
+    for (size_t i = 0; i < model->communicator_count; i++)
+        if (model->communicators[i].size > most)
+            most = model->communicators[i].size;
+    return most;
+}

@@ -1,0 +1,278 @@
+#include "analysis/hang/hang_print.h"
+
+#include "cli/util/sort.h"
+#include "cli/util/xalloc.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROCESSES_SHOWN 4
+
+/* Ranks that are at the same place. */
+struct group {
+    const struct hang_rank *first;
+    uint32_t *ranks;
+    size_t count, capacity;
+    bool is_cause;
+};
+
+static bool is_cause(const struct hang_verdict *verdict, uint32_t rank)
+{
+    for (size_t i = 0; verdict->kind != HANG_INSIDE && i < verdict->rank_count; i++)
+        if (verdict->ranks[i] == rank)
+            return true;
+    return false;
+}
+
+static bool is_same_place(const struct hang_rank *a, const struct hang_rank *b)
+{
+    /* The model has each text once. */
+    return a->where == b->where && a->function == b->function && a->line == b->line && a->step == b->step;
+}
+
+static int by_interest(const void *a, const void *b)
+{
+    const struct group *left = a, *right = b;
+    if (left->is_cause != right->is_cause)
+        return left->is_cause ? -1 : 1;
+    int order = ORDER(left->count, right->count);
+    return order ? order : ORDER(left->ranks[0], right->ranks[0]);
+}
+
+static struct group *find_groups(const struct hang_model *model, const struct hang_verdict *verdict,
+                                 size_t *count)
+{
+    struct group *groups = NULL;
+    size_t capacity = 0;
+    *count = 0;
+    for (uint32_t r = 0; r < model->rank_count; r++) {
+        const struct hang_rank *rank = &model->ranks[r];
+        bool cause = is_cause(verdict, r);
+        size_t g = *count > 512 ? *count - 1 : 0; /* far more than are shown */
+        while (g < *count && !(is_same_place(groups[g].first, rank) && groups[g].is_cause == cause))
+            g++;
+        if (g == *count)
+            *XADD(groups, *count, capacity) = (struct group){.first = rank, .is_cause = cause};
+        *XADD(groups[g].ranks, groups[g].count, groups[g].capacity) = r;
+    }
+    sort_array(groups, *count, sizeof *groups, by_interest);
+    return groups;
+}
+
+static void print_line(FILE *out, struct text *line, const struct hang_style *style)
+{
+    struct text fitted = {0};
+    text_add_fitted(&fitted, line->data ? line->data : "", style->columns, style->utf8);
+    fprintf(out, "%s\n", fitted.data ? fitted.data : "");
+    text_deinit(&fitted);
+    text_clear(line);
+}
+
+static void add_row(struct text *line, const struct hang_model *model, const struct group *group,
+                    const struct hang_style *style)
+{
+    struct text ranks = {0};
+    char count[TEXT_NUMBER_BYTES];
+    hang_add_ranks(&ranks, model, group->ranks, group->count);
+    const char *numbers = strchr(ranks.data, ' ') + 1;
+    text_add(line, group->is_cause ? "> " : "  ");
+    text_add_column(line, text_count(count, group->count), 6, true, style->utf8);
+    text_add(line, "  ");
+    text_add_column(line, numbers, 24, false, style->utf8);
+    text_add(line, "  ");
+    text_add_column(line, hang_where_text(group->first->where), 29, false, style->utf8);
+    text_add(line, "  ");
+    if (group->first->function)
+        text_add_clean(line, group->first->function, style->utf8);
+    if (group->first->line) {
+        text_add(line, " ");
+        text_add_clean(line, group->first->line, style->utf8);
+    }
+    if (group->first->step >= 0)
+        text_add_format(line, " (step %" PRId64 ")", group->first->step);
+    text_deinit(&ranks);
+}
+
+static void print_places(FILE *out, const struct hang_model *model, const struct hang_verdict *verdict,
+                         const struct hang_style *style)
+{
+    struct text line = {0};
+    size_t count;
+    struct group *groups = find_groups(model, verdict, &count);
+    fprintf(out, "\n   RANKS  %-24s  %-29s  FUNCTION AND LINE\n", "WHICH", "HOST CODE IS");
+    for (size_t g = 0; g < count; g++) {
+        if (g < HANG_ROWS_MAX) {
+            add_row(&line, model, &groups[g], style);
+            print_line(out, &line, style);
+        }
+        free(groups[g].ranks);
+    }
+    if (count > HANG_ROWS_MAX)
+        fprintf(out, "  and %zu more places\n", count - HANG_ROWS_MAX);
+    free(groups);
+    text_deinit(&line);
+}
+
+/* Facts that a better answer would need. */
+static void add_gaps(struct text *text, const struct hang_model *model)
+{
+    bool has_limits = false, has_no_types = false, has_no_watch = false;
+    struct text silent = {0};
+    size_t missing = hang_add_silent(&silent, model);
+    if (missing)
+        text_add_format(text, "%zu of %zu ranks (%s)\n", missing, hang_expected(model), silent.data);
+    text_deinit(&silent);
+    for (size_t r = 0; r < model->rank_count; r++) {
+        has_no_watch |= model->ranks[r].where == HANG_UNKNOWN;
+        for (uint32_t s = 0; s < model->ranks[r].seat_count; s++) {
+            const struct hang_seat *seat = &model->ranks[r].seats[s];
+            has_limits |= !seat->is_exact && seat->call_count;
+            has_no_types |= seat->collective_count && !seat->calls[0].datatype;
+        }
+    }
+    if (has_limits)
+        text_add(text, "which of the latest collectives have ended\n");
+    if (has_no_types)
+        text_add(
+            text,
+            "data types of collectives (NCCL reports only bytes, unless its profiler plugin is enabled)\n");
+    if (has_no_watch)
+        text_add(text, "where some hosts are\n");
+}
+
+static void print_lines(FILE *out, const char *lines, const char *before, const struct hang_style *style)
+{
+    struct text line = {0};
+    for (const char *at = lines, *end; at && (end = strchr(at, '\n')); at = end + 1) {
+        text_add(&line, before);
+        text_add_bytes(&line, at, (size_t)(end - at));
+        text_add_char(&line, 0, 0);
+        print_line(out, &line, style);
+    }
+    text_deinit(&line);
+}
+
+/* Where to log in. */
+static void add_processes(struct text *text, const struct hang_model *model,
+                          const struct hang_verdict *verdict)
+{
+    for (size_t i = 0; verdict->kind != HANG_INSIDE && i < verdict->rank_count && i < PROCESSES_SHOWN; i++) {
+        const struct hang_rank *rank = &model->ranks[verdict->ranks[i]];
+        if (rank->rank >= 0)
+            text_add_format(text, "Rank %" PRId64 " is ", rank->rank);
+        text_add_format(text, "process %" PRId32, rank->pid);
+        if (rank->host && *rank->host) {
+            text_add(text, " on ");
+            text_add_clean(text, rank->host, false);
+        }
+        text_add(text, ".\n");
+    }
+}
+
+static uint64_t longest_stall(const struct hang_model *model)
+{
+    uint64_t longest = 0;
+    for (size_t r = 0; r < model->rank_count; r++)
+        if (model->ranks[r].stalled_ns > longest)
+            longest = model->ranks[r].stalled_ns;
+    return longest;
+}
+
+void hang_print(FILE *out, const struct hang_model *model, const struct hang_verdict *verdict,
+                const struct hang_style *style)
+{
+    struct text headline = {0}, gaps = {0}, processes = {0};
+    char duration[TEXT_NUMBER_BYTES];
+    size_t expected = hang_expected(model);
+    hang_add_headline(&headline, model, verdict);
+    if (verdict->kind == HANG_NOTHING) {
+        fprintf(out, "No hang in %zu of %zu ranks: %s\n", model->rank_count, expected, headline.data);
+        text_deinit(&headline);
+        return;
+    }
+    fprintf(out, "HANG for %s, %zu of %zu ranks known: %s.\n",
+            text_duration(duration, longest_stall(model), style->utf8), model->rank_count, expected,
+            headline.data);
+    fprintf(out, "%s\n", verdict->is_sure ? "This is sure." : "This is not sure.");
+    add_processes(&processes, model, verdict);
+    print_lines(out, processes.data, "", style);
+    if (verdict->evidence.len)
+        fprintf(out, "\nEvidence:\n");
+    print_lines(out, verdict->evidence.data, "  ", style);
+    print_places(out, model, verdict, style);
+    add_gaps(&gaps, model);
+    if (gaps.len)
+        fprintf(out, "\nUnknown:\n");
+    print_lines(out, gaps.data, "  ", style);
+    text_deinit(&headline);
+    text_deinit(&processes);
+    text_deinit(&gaps);
+}
+
+static void write_call(struct json_writer *json, const char *key, const struct hang_model *model,
+                       uint32_t communicator, uint64_t place, const struct hang_call *call)
+{
+    char id[20];
+    snprintf(id, sizeof id, "%" PRIx64, model->communicators[communicator].id);
+    json_write_object(json, key);
+    json_write_text(json, "communicator", id);
+    json_write_unsigned(json, "size", model->communicators[communicator].size);
+    if (place != UINT64_MAX)
+        json_write_unsigned(json, "number", place);
+    if (call->operation) {
+        const char *operation = collective_text((enum collective_operation)call->operation);
+        json_write_text(json, "operation", operation ? operation : "unknown");
+        if (call->bytes != UINT64_MAX)
+            json_write_unsigned(json, "bytes", call->bytes);
+        if (call->line)
+            json_write_text(json, "line", call->line);
+    }
+    json_write_object_end(json);
+}
+
+static void write_lines(struct json_writer *json, const char *key, const char *lines)
+{
+    json_write_array(json, key);
+    for (const char *at = lines, *end; at && (end = strchr(at, '\n')); at = end + 1)
+        json_write_bytes(json, NULL, at, (size_t)(end - at));
+    json_write_array_end(json);
+}
+
+void hang_write(struct json_writer *json, const struct hang_model *model, const struct hang_verdict *verdict)
+{
+    struct text headline = {0}, gaps = {0};
+    hang_add_headline(&headline, model, verdict);
+    add_gaps(&gaps, model);
+    json_write_object(json, NULL);
+    json_write_text(json, "kind", hang_kind_word(verdict->kind));
+    json_write_bool(json, "sure", verdict->is_sure);
+    json_write_text(json, "headline", headline.data);
+    json_write_array(json, "culprits");
+    for (size_t i = 0; i < verdict->rank_count; i++) {
+        const struct hang_rank *rank = &model->ranks[verdict->ranks[i]];
+        json_write_object(json, NULL);
+        json_write_signed(json, "rank", rank->rank);
+        json_write_text(json, "host", rank->host ? rank->host : "");
+        json_write_signed(json, "pid", rank->pid);
+        json_write_text(json, "where", hang_where_word(rank->where));
+        if (rank->function)
+            json_write_text(json, "function", rank->function);
+        if (rank->line)
+            json_write_text(json, "line", rank->line);
+        json_write_object_end(json);
+    }
+    json_write_array_end(json);
+    if (verdict->communicator != HANG_NONE)
+        write_call(json, "call", model, verdict->communicator, verdict->place, &verdict->call);
+    if (verdict->other != HANG_NONE)
+        write_call(json, "other_call", model, verdict->other, verdict->other_place, &verdict->own);
+    write_lines(json, "evidence", verdict->evidence.data);
+    write_lines(json, "unknown", gaps.data);
+    json_write_unsigned(json, "stalled_ns", longest_stall(model));
+    json_write_unsigned(json, "ranks_known", model->rank_count);
+    json_write_unsigned(json, "ranks_expected", hang_expected(model));
+    json_write_object_end(json);
+    text_deinit(&headline);
+    text_deinit(&gaps);
+}

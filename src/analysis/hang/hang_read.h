@@ -1,0 +1,33 @@
+/* Reads what is known of ranks: from the processes of this host, from files of live states that outlive their
+ * process, and from what `cuspan hang --json --this-host` printed on other hosts.
+ *
+ * Nothing here trusts the writer. A live state is copied and checked (model/hang/live_reader.h); a process of
+ * another user may have any file behind its descriptors, so that only a regular one is opened for reading. */
+#pragma once
+
+#include "analysis/hang/hang.h"
+#include "base/text/json_writer.h"
+
+#define HANG_FILE_BYTES_MAX (256u << 20) /* of JSON */
+
+struct hang_host {
+    size_t found;   /* processes with a live state */
+    size_t refused; /* processes that this user must not read */
+};
+
+/* The processes of this user; for root, of all users. `proc` is "/proc". */
+void hang_read_host(struct hang_model *model, const char *proc, struct hang_host *host);
+/* A file of a live state, or of JSON; "-": standard input. Ranks that were read before
+ * an error stay. IO, INVALID. */
+enum status hang_read_file(struct hang_model *model, const char *path, struct error *err) MUST_CHECK;
+
+/* Where a process is outside CUDA, from its state and the kernel function in which it sleeps. */
+enum hang_where hang_where_in_kernel(char state, const char *kernel_function, bool has_dead_child);
+
+/* The ranks as members of an open object: "ranks", with their calls. */
+void hang_write_ranks(struct json_writer *json, const struct hang_model *model);
+/* Adds the ranks of documents that were written so. INVALID. */
+enum status hang_read_json(struct hang_model *model, char *text, size_t len, struct error *err) MUST_CHECK;
+
+/* Removes ranks of a process that was read before: a live state comes before a file of it. */
+void hang_drop_repeated(struct hang_model *model);

@@ -1,0 +1,408 @@
+#include "analysis/hang/hang_analyze.h"
+
+#include "cli/util/xalloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A call that ranks wait in: a place of a communicator, or a send or receive between two ranks. */
+struct node {
+    uint32_t communicator; /* HANG_NONE: none */
+    uint64_t place;        /* or the ordinal */
+    uint32_t
+        peer; /* index of the other rank, in whose counts this call is missing; HANG_NONE: a collective */
+    uint8_t operation; /* of a send or receive */
+    uint32_t owner;    /* whose send or receive it is */
+    uint64_t enqueued_ns;
+};
+
+enum sink { SINK_HOST, SINK_KERNEL, SINK_BEHIND, SINK_INSIDE, SINK_BLIND, SINKS };
+
+struct sink_found {
+    enum sink kind;
+    uint32_t rank; /* HANG_NONE: of a whole communicator */
+    struct node node;
+};
+
+struct waits {
+    const struct hang_model *model;
+    struct node *at; /* of each rank: the call that its GPU waits in, as far as that is known */
+    struct sink_found *sinks;
+    size_t sink_count, sink_capacity;
+    struct node *lacks; /* calls that waiting ranks have not made */
+    size_t lack_count, lack_capacity;
+    struct int_map examined;
+};
+
+static const struct hang_rank *rank_of(const struct waits *waits, uint32_t rank)
+{
+    return &waits->model->ranks[rank];
+}
+
+static void consider(struct node *best, const struct hang_seat *seat, uint64_t place)
+{
+    const struct hang_call *call = hang_call_at(seat, place);
+    uint64_t enqueued_ns = call ? call->enqueued_ns : 0; /* forgotten: the oldest */
+    if (best->communicator == HANG_NONE || enqueued_ns < best->enqueued_ns)
+        *best = (struct node){seat->communicator, place, HANG_NONE, COLLECTIVE_NONE, HANG_NONE, enqueued_ns};
+}
+
+/* Sends and receives. */
+
+static uint32_t member_at(const struct waits *waits, uint32_t communicator, int32_t rank)
+{
+    const struct hang_communicator *of = &waits->model->communicators[communicator];
+    for (uint32_t i = 0; i < of->member_count; i++) {
+        const struct hang_rank *member = rank_of(waits, of->members[i].rank);
+        if (rank >= 0 && member->seats[of->members[i].seat].rank == (uint32_t)rank)
+            return of->members[i].rank;
+    }
+    return HANG_NONE;
+}
+
+/* How many calls of the kind the rank has made. False: not remembered. */
+static bool count_p2p(const struct hang_seat *seat, uint8_t operation, uint32_t peer, uint64_t *count)
+{
+    *count = 0;
+    for (uint32_t i = seat->collective_count; i < seat->call_count; i++) {
+        const struct hang_call *call = &seat->calls[i];
+        if (call->operation == operation && call->peer == (int32_t)peer && call->ordinal >= *count)
+            *count = call->ordinal + 1;
+    }
+    return *count || seat->enqueued <= seat->call_count;
+}
+
+static void consider_p2p(const struct waits *waits, struct node *best, uint32_t rank,
+                         const struct hang_seat *seat)
+{
+    for (uint32_t i = seat->collective_count; i < seat->call_count; i++) {
+        const struct hang_call *call = &seat->calls[i];
+        uint8_t other = call->operation == COLLECTIVE_SEND ? COLLECTIVE_RECV : COLLECTIVE_SEND;
+        if (call->flags & LIVE_ENDED || call->operation == COLLECTIVE_SEND_RECV || seat->rank == HANG_NONE ||
+            (best->communicator != HANG_NONE && call->enqueued_ns >= best->enqueued_ns))
+            continue;
+        uint32_t peer = member_at(waits, seat->communicator, call->peer);
+        uint64_t count = 0;
+        bool is_known = peer != HANG_NONE && count_p2p(hang_seat_of(rank_of(waits, peer), seat->communicator),
+                                                       other, seat->rank, &count);
+        if (seat->is_exact || (is_known && count <= call->ordinal))
+            *best = (struct node){seat->communicator, call->ordinal, peer,
+                                  call->operation,    rank,          call->enqueued_ns};
+    }
+}
+
+/* The oldest call that has certainly not ended. Work of a GPU only waits for work that was enqueued before.
+ */
+static struct node find_node(const struct waits *waits, uint32_t rank)
+{
+    struct node best = {.communicator = HANG_NONE};
+    for (uint32_t s = 0; s < rank_of(waits, rank)->seat_count; s++) {
+        const struct hang_seat *seat = &rank_of(waits, rank)->seats[s];
+        uint64_t least = waits->model->communicators[seat->communicator].least;
+        if (seat->is_aligned && seat->is_exact && seat->ended < seat->entered)
+            consider(&best, seat, seat->ended);
+        else if (seat->is_aligned && seat->entered > least && seat->ended <= least)
+            consider(&best, seat, least);
+        consider_p2p(waits, &best, rank, seat);
+    }
+    return best;
+}
+
+static bool is_same_node(const struct node *a, const struct node *b)
+{
+    return a->communicator == b->communicator && a->place == b->place && a->peer == HANG_NONE &&
+           b->peer == HANG_NONE;
+}
+
+static bool host_waits(const struct waits *waits, uint32_t rank)
+{
+    enum hang_where where = rank_of(waits, rank)->where;
+    return where == HANG_SYNC || where == HANG_NCCL ||
+           ((where == HANG_CUDA || where == HANG_UNKNOWN) && waits->at[rank].communicator != HANG_NONE);
+}
+
+static bool is_gone(const struct waits *waits, uint32_t rank)
+{
+    enum hang_where where = rank_of(waits, rank)->where;
+    return where == HANG_DEAD || where == HANG_FINISHED;
+}
+
+static void add_sink(struct waits *waits, enum sink kind, uint32_t rank, const struct node *node)
+{
+    *XADD(waits->sinks, waits->sink_count, waits->sink_capacity) = (struct sink_found){kind, rank, *node};
+}
+
+/* Returns false if the member does not hold up the node itself. */
+static bool examine_member(struct waits *waits, const struct node *node, uint32_t member, bool has_called)
+{
+    enum hang_gpu gpu = rank_of(waits, member)->gpu;
+    if (!has_called && !host_waits(waits, member)) {
+        add_sink(waits, SINK_HOST, member, node);
+        return true;
+    }
+    if (is_gone(waits, member)) {
+        add_sink(waits, SINK_HOST, member, node);
+        return true;
+    }
+    if (gpu == HANG_GPU_COMPUTE) {
+        add_sink(waits, SINK_KERNEL, member, node);
+        return true;
+    }
+    if (!has_called) {
+        *XADD(waits->lacks, waits->lack_count, waits->lack_capacity) = *node;
+        if (waits->at[member].communicator == HANG_NONE)
+            add_sink(waits, SINK_BEHIND, member, node);
+        return true;
+    }
+    const struct node *at = &waits->at[member];
+    return at->communicator != HANG_NONE && !is_same_node(at, node) &&
+           !(node->peer != HANG_NONE && at->communicator == node->communicator && at->peer == node->owner);
+}
+
+static void examine_collective(struct waits *waits, const struct node *node)
+{
+    const struct hang_communicator *of = &waits->model->communicators[node->communicator];
+    bool is_held = false;
+    uint32_t lacks = 0;
+    for (uint32_t i = 0; i < of->member_count; i++) {
+        const struct hang_seat *seat = &rank_of(waits, of->members[i].rank)->seats[of->members[i].seat];
+        if (!seat->is_aligned || (seat->ended > node->place && seat->entered > node->place))
+            continue;
+        size_t before = waits->lack_count;
+        is_held |= examine_member(waits, node, of->members[i].rank, seat->entered > node->place);
+        if (waits->lack_count > before && lacks++)
+            waits->lack_count--; /* once is enough */
+    }
+    if (!is_held)
+        add_sink(waits, of->member_count < of->size ? SINK_BLIND : SINK_INSIDE, HANG_NONE, node);
+}
+
+static void examine_p2p(struct waits *waits, const struct node *node)
+{
+    if (node->peer == HANG_NONE)
+        return;
+    const struct hang_rank *peer = rank_of(waits, node->peer);
+    const struct hang_seat *mine = hang_seat_of(rank_of(waits, node->owner), node->communicator);
+    uint8_t other = node->operation == COLLECTIVE_SEND ? COLLECTIVE_RECV : COLLECTIVE_SEND;
+    uint64_t count;
+    bool is_known = count_p2p(hang_seat_of(peer, node->communicator), other, mine->rank, &count);
+    size_t before = waits->lack_count;
+    if (is_known && !examine_member(waits, node, node->peer, count > node->place))
+        add_sink(waits, SINK_INSIDE, HANG_NONE, node);
+    waits->lack_count = before; /* skipped sends are not looked for */
+}
+
+static void examine(struct waits *waits, uint32_t rank)
+{
+    const struct node *node = &waits->at[rank];
+    if (node->communicator == HANG_NONE)
+        return;
+    if (node->operation != COLLECTIVE_NONE) {
+        if (node->peer == HANG_NONE)
+            add_sink(waits, SINK_BLIND, HANG_NONE, node);
+        else
+            examine_p2p(waits, node);
+        return;
+    }
+    uint64_t key = collective_mix(hash_mix(node->communicator), node->place);
+    if (int_map_exchange(&waits->examined, key, 0) == MAP_NONE)
+        examine_collective(waits, node);
+}
+
+/* From the sinks to a verdict. */
+
+static void set_node(const struct waits *waits, struct hang_verdict *verdict, const struct node *node)
+{
+    const struct hang_communicator *of = &waits->model->communicators[node->communicator];
+    verdict->communicator = node->communicator;
+    verdict->place = node->place;
+    if (node->operation != COLLECTIVE_NONE) {
+        const struct hang_seat *seat = hang_seat_of(rank_of(waits, node->owner), node->communicator);
+        for (uint32_t i = seat->collective_count; i < seat->call_count; i++)
+            if (seat->calls[i].operation == node->operation && seat->calls[i].ordinal == node->place &&
+                member_at(waits, node->communicator, seat->calls[i].peer) == node->peer)
+                verdict->call = seat->calls[i];
+        return;
+    }
+    for (uint32_t i = 0; i < of->member_count && !verdict->call.operation; i++) {
+        const struct hang_seat *seat = &rank_of(waits, of->members[i].rank)->seats[of->members[i].seat];
+        const struct hang_call *call = hang_call_at(seat, node->place);
+        if (call)
+            verdict->call = *call;
+    }
+}
+
+static bool is_earlier(const struct node *a, const struct node *b)
+{
+    return a->communicator != b->communicator ? a->communicator < b->communicator : a->place < b->place;
+}
+
+/* Dead ones first: they cannot wait for others. */
+static int urgency(enum hang_where where)
+{
+    return where == HANG_DEAD       ? 4
+           : where == HANG_STOPPED  ? 3
+           : where == HANG_FINISHED ? 2
+                                    : where != HANG_UNKNOWN;
+}
+
+static enum hang_kind kind_of_host(enum hang_where where)
+{
+    return where == HANG_DEAD       ? HANG_DIED
+           : where == HANG_STOPPED  ? HANG_HALTED
+           : where == HANG_FINISHED ? HANG_ENDED
+           : where == HANG_CUDA     ? HANG_IN_CUDA
+                                    : HANG_ON_HOST;
+}
+
+/* All sinks of a kind; of hosts, those in the most urgent place. */
+static bool take_sinks(const struct waits *waits, enum sink kind, struct hang_verdict *verdict)
+{
+    const struct sink_found *best = NULL;
+    int most = -1;
+    for (size_t i = 0; i < waits->sink_count; i++) {
+        const struct sink_found *sink = &waits->sinks[i];
+        int urgent = kind == SINK_HOST && sink->kind == kind ? urgency(rank_of(waits, sink->rank)->where) : 0;
+        if (sink->kind != kind || urgent < most)
+            continue;
+        if (urgent > most || is_earlier(&sink->node, &best->node))
+            best = sink;
+        most = urgent;
+    }
+    for (size_t i = 0; best && i < waits->sink_count; i++) {
+        const struct sink_found *sink = &waits->sinks[i];
+        if (sink->kind == kind && sink->rank != HANG_NONE &&
+            (kind != SINK_HOST || urgency(rank_of(waits, sink->rank)->where) == most))
+            hang_verdict_add(verdict, sink->rank);
+    }
+    if (best)
+        set_node(waits, verdict, &best->node);
+    return best != NULL;
+}
+
+static void judge_hosts(const struct waits *waits, struct hang_verdict *verdict)
+{
+    const struct hang_rank *first = rank_of(waits, verdict->ranks[0]);
+    verdict->kind = kind_of_host(first->where);
+    bool are_few = verdict->rank_count <= 1 + waits->model->rank_count / 16;
+    verdict->is_sure = verdict->kind == HANG_DIED || (are_few && first->where != HANG_UNKNOWN);
+    for (size_t i = 0; i < verdict->rank_count; i++) {
+        const struct hang_rank *rank = rank_of(waits, verdict->ranks[i]);
+        verdict->is_sure &= rank->is_still || rank->where >= HANG_STOPPED;
+    }
+}
+
+static void judge_inside(const struct waits *waits, struct hang_verdict *verdict)
+{
+    const struct hang_communicator *of = &waits->model->communicators[verdict->communicator];
+    bool are_inside = true;
+    for (uint32_t i = 0; i < of->member_count; i++) {
+        hang_verdict_add(verdict, of->members[i].rank);
+        are_inside &= rank_of(waits, of->members[i].rank)->gpu == HANG_GPU_COLLECTIVE;
+    }
+    verdict->kind = HANG_INSIDE;
+    verdict->is_sure = are_inside; /* otherwise a kernel before it may not end */
+}
+
+/* Without any sink, ranks wait in a circle. Each pair of neighbors may have the calls in another order. */
+static bool find_circle(const struct waits *waits, struct hang_verdict *verdict)
+{
+    const struct hang_model *model = waits->model;
+    uint32_t rank = 0;
+    while (rank < model->rank_count && waits->at[rank].communicator == HANG_NONE)
+        rank++;
+    for (size_t steps = 0; rank < model->rank_count && steps < 2 * model->rank_count; steps++) {
+        const struct node *node = &waits->at[rank];
+        const struct hang_communicator *of = &model->communicators[node->communicator];
+        uint32_t next = node->peer;
+        for (uint32_t i = 0; node->operation == COLLECTIVE_NONE && i < of->member_count && next == HANG_NONE;
+             i++) {
+            const struct node *other = &waits->at[of->members[i].rank];
+            const struct hang_seat *seat = &model->ranks[of->members[i].rank].seats[of->members[i].seat];
+            if (seat->ended <= node->place && other->communicator != HANG_NONE && !is_same_node(node, other))
+                next = of->members[i].rank;
+        }
+        if (next == HANG_NONE)
+            return false;
+        const struct node *other = &waits->at[next];
+        if (steps >= model->rank_count && node->operation == COLLECTIVE_NONE &&
+            other->operation == COLLECTIVE_NONE && other->communicator != node->communicator &&
+            hang_find_order(model, node->communicator, node->place, other->communicator, other->place,
+                            verdict))
+            return true;
+        rank = next;
+    }
+    return false;
+}
+
+/* Calls that are still open, one after the other on a rank, which another rank makes in the other order. With
+ * ends that are only lower limits, it may be harmless, but then nothing else is known either. */
+static bool find_other_order(const struct hang_model *model, struct hang_verdict *verdict)
+{
+    for (size_t r = 0; r < model->rank_count; r++) {
+        const struct hang_rank *rank = &model->ranks[r];
+        for (uint32_t s = 0; s < rank->seat_count; s++)
+            for (uint32_t t = 0; t < s; t++) {
+                const struct hang_seat *a = &rank->seats[s], *b = &rank->seats[t];
+                uint64_t last_a = a->entered - 1, last_b = b->entered - 1;
+                if (a->entered && b->entered && last_a >= model->communicators[a->communicator].floor &&
+                    last_b >= model->communicators[b->communicator].floor &&
+                    hang_find_order(model, a->communicator, last_a, b->communicator, last_b, verdict)) {
+                    verdict->is_sure = false;
+                    return true;
+                }
+            }
+        if (r == 0 && rank->seat_count)
+            break; /* the others' orders were compared with this one's */
+    }
+    return false;
+}
+
+static bool find_uneven(const struct waits *waits, struct hang_verdict *verdict)
+{
+    for (size_t i = 0; i < waits->lack_count; i++)
+        if (hang_find_uneven(waits->model, waits->lacks[i].communicator, verdict))
+            return true;
+    return false;
+}
+
+static void judge(const struct waits *waits, struct hang_verdict *verdict)
+{
+    const struct hang_model *model = waits->model;
+    if (take_sinks(waits, SINK_HOST, verdict)) {
+        judge_hosts(waits, verdict);
+    } else if (take_sinks(waits, SINK_KERNEL, verdict)) {
+        verdict->kind = HANG_KERNEL;
+        verdict->is_sure = true;
+    } else if (find_uneven(waits, verdict)) {
+        return;
+    } else if (take_sinks(waits, SINK_INSIDE, verdict)) {
+        judge_inside(waits, verdict);
+    } else if (take_sinks(waits, SINK_BEHIND, verdict)) {
+        verdict->kind = HANG_BEHIND;
+    } else if (take_sinks(waits, SINK_BLIND, verdict)) {
+        verdict->kind = HANG_NO_REPORT;
+        verdict->silent_count = model->communicators[verdict->communicator].size -
+                                model->communicators[verdict->communicator].member_count;
+    } else if (!find_circle(waits, verdict)) {
+        bool has_lack = waits->lack_count > 0;
+        if (has_lack)
+            set_node(waits, verdict, &waits->lacks[0]);
+        if (has_lack || !find_other_order(model, verdict))
+            verdict->kind = hang_expected(model) > model->rank_count ? HANG_NO_REPORT : HANG_UNKNOWN_CAUSE;
+    }
+}
+
+void hang_find_waits(const struct hang_model *model, struct hang_verdict *verdict)
+{
+    struct waits waits = {.model = model, .at = xcalloc(model->rank_count + 1, sizeof *waits.at)};
+    for (uint32_t r = 0; r < model->rank_count; r++)
+        waits.at[r] = find_node(&waits, r);
+    for (uint32_t r = 0; r < model->rank_count; r++)
+        examine(&waits, r);
+    judge(&waits, verdict);
+    int_map_deinit(&waits.examined);
+    free(waits.at);
+    free(waits.sinks);
+    free(waits.lacks);
+}

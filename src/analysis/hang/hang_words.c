@@ -1,0 +1,203 @@
+#include "analysis/hang/hang_analyze.h"
+
+#include "cli/util/xalloc.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RANKS_SHOWN 8 /* ranges of ranks */
+
+/* The numbers ascend. */
+static void add_numbers(struct text *text, const int64_t *numbers, size_t count)
+{
+    size_t ranges = 0;
+    for (size_t i = 0, end; i < count; i = end, ranges++) {
+        for (end = i + 1; end < count && numbers[end] == numbers[end - 1] + 1;)
+            end++;
+        if (ranges == RANKS_SHOWN) {
+            text_add_format(text, " and %zu more", count - i);
+            return;
+        }
+        text_add_format(text, i ? ",%" PRId64 : "%" PRId64, numbers[i]);
+        if (end > i + 1)
+            text_add_format(text, end == i + 2 ? ",%" PRId64 : "-%" PRId64, numbers[end - 1]);
+    }
+}
+
+void hang_add_ranks(struct text *text, const struct hang_model *model, const uint32_t *ranks, size_t count)
+{
+    int64_t *numbers = xcalloc(count + 1, sizeof *numbers);
+    bool is_known = true;
+    for (size_t i = 0; i < count; i++)
+        is_known &= (numbers[i] = model->ranks[ranks[i]].rank) >= 0;
+    for (size_t i = 0; !is_known && i < count; i++)
+        numbers[i] = model->ranks[ranks[i]].pid;
+    text_add(text, is_known ? "rank" : "process");
+    text_add(text, count == 1 ? " " : is_known ? "s " : "es ");
+    add_numbers(text, numbers, count);
+    free(numbers);
+}
+
+size_t hang_add_silent(struct text *text, const struct hang_model *model)
+{
+    size_t expected = hang_expected(model), missing = 0;
+    int64_t *numbers = xcalloc(expected + 1, sizeof *numbers);
+    for (size_t i = 0; i < model->rank_count; i++)
+        if (model->ranks[i].rank >= 0 && model->ranks[i].rank < (int64_t)expected)
+            numbers[model->ranks[i].rank] = 1;
+    for (size_t i = 0; i < expected; i++)
+        if (!numbers[i])
+            numbers[missing++] = (int64_t)i;
+    if (missing)
+        text_add(text, missing == 1 ? "rank " : "ranks ");
+    add_numbers(text, numbers, missing);
+    free(numbers);
+    return missing;
+}
+
+void hang_add_call(struct text *text, const struct hang_call *call)
+{
+    static const char *const types[] = {"int8",    "uint8",    "int32",      "uint32",
+                                        "int64",   "uint64",   "float16",    "float32",
+                                        "float64", "bfloat16", "float8e4m3", "float8e5m2"};
+    char size[TEXT_NUMBER_BYTES];
+    const char *name = collective_text((enum collective_operation)call->operation);
+    text_add(text, name ? name : "a call");
+    if (call->bytes != UINT64_MAX)
+        text_add_format(text, " of %s", text_bytes(size, call->bytes));
+    if (call->datatype && call->datatype <= sizeof types / sizeof *types)
+        text_add_format(text, " %s", types[call->datatype - 1]);
+    if (call->peer != LIVE_NO_PEER)
+        text_add_format(text, call->operation == COLLECTIVE_SEND ? " to its rank %d" : " from its rank %d",
+                        call->peer);
+    if (call->line) {
+        text_add(text, " at ");
+        text_add_clean(text, call->line, false);
+    }
+}
+
+void hang_add_communicator(struct text *text, const struct hang_model *model, uint32_t number)
+{
+    const struct hang_communicator *of = &model->communicators[number];
+    text_add_format(text, "communicator %" PRIx64 " (%" PRIu32 " ranks)", of->id, of->size);
+}
+
+/* "call 17 of communicator 5f (8 ranks), all_reduce of 32 MiB" */
+static void add_place(struct text *text, const struct hang_model *model, const struct hang_verdict *verdict)
+{
+    if (verdict->communicator == HANG_NONE) {
+        text_add(text, "a call");
+        return;
+    }
+    text_add_format(text, "call %" PRIu64 " of ", verdict->place);
+    hang_add_communicator(text, model, verdict->communicator);
+    if (verdict->call.operation) {
+        text_add(text, ", ");
+        hang_add_call(text, &verdict->call);
+    }
+}
+
+static void add_host(struct text *text, const struct hang_rank *rank)
+{
+    text_add(text, hang_where_text(rank->where));
+    if (rank->function) {
+        text_add(text, ", in ");
+        text_add_clean(text, rank->function, false);
+    }
+    if (rank->line) {
+        text_add(text, " at ");
+        text_add_clean(text, rank->line, false);
+    }
+}
+
+static void add_cause(struct text *text, const struct hang_model *model, const struct hang_verdict *verdict)
+{
+    bool is_one = verdict->rank_count == 1;
+    const struct hang_rank *first = verdict->rank_count ? &model->ranks[verdict->ranks[0]] : NULL;
+    switch (verdict->kind) {
+    case HANG_OPERATION:
+    case HANG_SIZE:
+    case HANG_DATATYPE:
+        text_add(text, is_one ? " calls " : " call ");
+        hang_add_call(text, &verdict->own);
+        text_add(text, verdict->is_sure ? " where the others make " : " where others make ");
+        break;
+    case HANG_SKIPPED:
+        text_add(text, " skipped ");
+        break;
+    case HANG_EXTRA:
+        text_add(text, " made a call more than the others: ");
+        hang_add_call(text, &verdict->own);
+        text_add(text, " before ");
+        break;
+    case HANG_DIED:
+        text_add(text, is_one ? " is dead; others wait for " : " are dead; others wait for ");
+        break;
+    case HANG_ENDED:
+        text_add(text, is_one ? " has ended; others wait for " : " have ended; others wait for ");
+        break;
+    case HANG_HALTED:
+        text_add(text, " stopped by a signal or debugger; others wait for ");
+        break;
+    case HANG_KERNEL:
+        text_add(text, is_one ? " has" : " have");
+        text_add(text, " a kernel that does not end; others wait for ");
+        break;
+    case HANG_BEHIND:
+        text_add(text, is_one ? " waits" : " wait");
+        text_add(text, " for the GPU, because a kernel does not end or a call was skipped; others wait for ");
+        break;
+    default:
+        text_add(text, is_one ? " is " : " are ");
+        add_host(text, first);
+        text_add(text, "; others wait for ");
+    }
+    add_place(text, model, verdict);
+}
+
+static void add_order(struct text *text, const struct hang_model *model, const struct hang_verdict *verdict)
+{
+    text_add(text, verdict->rank_count == 1 ? " makes " : " make ");
+    add_place(text, model, verdict);
+    text_add_format(text, ", and call %" PRIu64 " of ", verdict->other_place);
+    hang_add_communicator(text, model, verdict->other);
+    text_add(text, ", ");
+    hang_add_call(text, &verdict->own);
+    text_add(text, verdict->is_sure ? ", in another order than the others" : ", in different orders");
+}
+
+void hang_add_headline(struct text *text, const struct hang_model *model, const struct hang_verdict *verdict)
+{
+    switch (verdict->kind) {
+    case HANG_NOTHING:
+        text_add(text, "no rank stands still");
+        return;
+    case HANG_INSIDE:
+        text_add(text, "all ranks have made ");
+        add_place(text, model, verdict);
+        text_add(text, verdict->is_sure
+                           ? ", and it does not end: the network or NCCL"
+                           : ", and it does not end: a kernel before it on one of them, the network or NCCL");
+        return;
+    case HANG_NO_REPORT:
+        text_add(text, "all ranks that are known wait");
+        if (verdict->communicator != HANG_NONE) {
+            text_add(text, " for ");
+            add_place(text, model, verdict);
+        }
+        text_add(text, "; nothing is known of ");
+        if (!hang_add_silent(text, model))
+            text_add(text, "some of its ranks");
+        return;
+    case HANG_UNKNOWN_CAUSE:
+        text_add(text, "no rank is behind the others: a kernel, the order of calls, the network or NCCL");
+        return;
+    default:
+        hang_add_ranks(text, model, verdict->ranks, verdict->rank_count);
+        if (verdict->kind == HANG_ORDER)
+            add_order(text, model, verdict);
+        else
+            add_cause(text, model, verdict);
+    }
+}

@@ -1,0 +1,124 @@
+#include "command/table/command_table.h"
+
+#include "analysis/hang/hang_print.h"
+#include "analysis/hang/hang_read.h"
+#include "cli/args/options.h"
+#include "cli/util/terminal.h"
+#include "cli/util/xalloc.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { EXIT_HANG = 3 };
+
+struct command_line {
+    struct option_list files;
+    bool is_json, is_this_host;
+    uint32_t columns;
+};
+
+static int take_file(void *context, struct options *options, int option)
+{
+    struct command_line *line = context;
+    line->files.items =
+        xgrow(line->files.items, &line->files.capacity, line->files.count + 1, sizeof *line->files.items);
+    line->files.items[line->files.count++] = options->value;
+    return EXIT_OK;
+}
+
+/* False: a file was wrong. */
+static bool read_all(const struct command_line *line, struct hang_model *model, struct hang_host *host)
+{
+    struct error err;
+    bool is_good = true;
+    if (line->is_this_host || line->files.count == 0)
+        hang_read_host(model, "/proc", host);
+    for (size_t i = 0; i < line->files.count; i++)
+        if (hang_read_file(model, line->files.items[i], &err) != STATUS_OK) {
+            fprintf(stderr, "cuspan hang: %s\n", err.text);
+            is_good = false;
+        }
+    hang_drop_repeated(model);
+    return is_good;
+}
+
+static int complain_none(const struct command_line *line, const struct hang_host *host)
+{
+    if (line->files.count)
+        fprintf(stderr, "cuspan hang: the files have no ranks\n");
+    else if (host->refused)
+        fprintf(stderr, "cuspan hang: no process with a live state, and %zu that cannot be read; use sudo\n",
+                host->refused);
+    else
+        fprintf(stderr, "cuspan hang: no process here has a live state; start the program with cuspan run\n");
+    return EXIT_FAILED;
+}
+
+static void print_json(const struct command_line *line, struct hang_model *model)
+{
+    struct json_writer json = JSON_WRITER(stdout);
+    json_write_object(&json, NULL);
+    json_write_unsigned(&json, "cuspan_hang", 1);
+    if (line->is_this_host)
+        hang_write_ranks(&json, model);
+    json_write_array(&json, "jobs");
+}
+
+/* Analyzes the jobs, which the model is divided into. Returns whether one hangs. */
+static bool analyze(const struct command_line *line, struct hang_model *model)
+{
+    struct hang_style style = {line->columns ? line->columns : terminal_columns(STDOUT_FILENO),
+                               text_locale_is_utf8()};
+    struct json_writer json = JSON_WRITER(stdout);
+    struct hang_verdict verdict;
+    bool hangs = false;
+    size_t count;
+    struct hang_model *jobs = hang_split(model, &count);
+    for (size_t i = 0; i < count; i++) {
+        hang_analyze(&jobs[i], &verdict);
+        hangs |= verdict.kind != HANG_NOTHING;
+        if (line->is_json)
+            hang_write(&json, &jobs[i], &verdict);
+        else
+            hang_print(stdout, &jobs[i], &verdict, &style);
+        if (!line->is_json && i + 1 < count)
+            puts("");
+        hang_verdict_deinit(&verdict);
+        hang_deinit(&jobs[i]);
+    }
+    free(jobs);
+    return hangs;
+}
+
+static int run(const struct command_line *line)
+{
+    struct hang_model model = {0};
+    struct hang_host host = {0};
+    bool is_good = read_all(line, &model, &host), hangs = false;
+    bool is_empty = model.rank_count == 0;
+    if (line->is_json)
+        print_json(line, &model);
+    hangs = analyze(line, &model);
+    if (line->is_json)
+        puts("]}");
+    if (!is_good)
+        return EXIT_FAILED;
+    return is_empty && !(line->is_json && line->is_this_host) ? complain_none(line, &host)
+           : hangs                                            ? EXIT_HANG
+                                                              : EXIT_OK;
+}
+
+int cmd_hang(const struct command *command, int argc, char **argv)
+{
+    struct command_line line = {0};
+    struct options options;
+    const struct option_target targets[] = {
+        {OPTION_JSON, .flag = &line.is_json},
+        {OPTION_THIS_HOST, .flag = &line.is_this_host},
+        {OPTION_WIDTH, .number = &line.columns, .min = TERMINAL_COLUMNS_MIN, .max = TERMINAL_COLUMNS_MAX},
+        {0}};
+    options_init(&options, command, argc, argv);
+    int status = options_read(&options, targets, take_file, &line) ? run(&line) : options.status;
+    free(line.files.items);
+    return status;
+}

@@ -1,0 +1,195 @@
+#include "analysis/hang/hang.h"
+
+#include "cli/util/xalloc.h"
+#include "support/test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct hang_model all;
+
+static struct hang_rank *add_rank(int64_t number, uint32_t seats)
+{
+    struct hang_rank *rank = hang_add(&all);
+    rank->rank = number;
+    rank->seats = xcalloc(seats + 1, sizeof *rank->seats);
+    return rank;
+}
+
+static struct hang_seat *add_seat(struct hang_rank *rank, uint64_t id, uint32_t size, uint32_t number)
+{
+    struct hang_seat *seat = &rank->seats[rank->seat_count++];
+    *seat = (struct hang_seat){.id = id, .size = size, .rank = number, .local_ranks = 1};
+    seat->calls = xcalloc(LIVE_ENTRIES, sizeof *seat->calls);
+    return seat;
+}
+
+static void add_call(struct hang_seat *seat, enum collective_operation operation, uint64_t ordinal,
+                     uint8_t flags)
+{
+    seat->calls[seat->call_count++] =
+        (struct hang_call){.number = seat->enqueued++,
+                           .ordinal = ordinal,
+                           .peer = collective_is_p2p(operation) ? 1 : LIVE_NO_PEER,
+                           .operation = (uint8_t)operation,
+                           .flags = flags};
+}
+
+static struct hang_model *jobs;
+static size_t job_count;
+
+static void split(void)
+{
+    jobs = hang_split(&all, &job_count);
+}
+
+static int clean(void **state)
+{
+    for (size_t i = 0; i < job_count; i++)
+        hang_deinit(&jobs[i]);
+    free(jobs);
+    jobs = NULL;
+    job_count = 0;
+    hang_deinit(&all);
+    return 0;
+}
+
+static void test_ranks_of_a_communicator_are_a_job(void **state)
+{
+    for (int64_t i = 3; i >= 0; i--)
+        add_seat(add_rank(i, 2), i % 2 ? 10 : 20, 2, (uint32_t)i / 2);
+    add_seat(&all.ranks[0], 30, 2, 0); /* rank 3 */
+    split();
+    assert_int_equal(job_count, 2);
+    assert_int_equal(jobs[0].rank_count, 2);
+    assert_int_equal(jobs[0].ranks[0].rank, 1);
+    assert_int_equal(jobs[0].ranks[1].rank, 3);
+    assert_int_equal(jobs[0].communicator_count, 2);
+    assert_int_equal(jobs[1].ranks[1].rank, 2);
+    assert_int_equal(all.rank_count, 0);
+}
+
+static void test_a_rank_without_communicators_joins_the_only_job(void **state)
+{
+    add_rank(1, 0)->world_size = 2;
+    struct hang_rank *rank = add_rank(0, 1);
+    rank->world_size = 2;
+    add_seat(rank, 10, 2, 0);
+    add_rank(5, 0)->world_size = 9; /* of another job */
+    split();
+    assert_int_equal(job_count, 2);
+    assert_int_equal(jobs[0].rank_count, 2);
+    assert_int_equal(jobs[1].ranks[0].rank, 5);
+}
+
+static void test_places_do_not_count_sends(void **state)
+{
+    struct hang_seat *one = add_seat(add_rank(0, 1), 10, 2, 0);
+    struct hang_seat *two = add_seat(add_rank(1, 1), 10, 2, 1);
+    add_call(one, COLLECTIVE_SEND, 0, 0);
+    add_call(one, COLLECTIVE_ALL_REDUCE, 7, LIVE_ENDED);
+    add_call(one, COLLECTIVE_SEND, 1, 0);
+    add_call(one, COLLECTIVE_BROADCAST, 2, 0);
+    add_call(two, COLLECTIVE_ALL_REDUCE, 7, 0);
+    add_call(two, COLLECTIVE_BROADCAST, 2, 0);
+    add_call(two, COLLECTIVE_ALL_REDUCE, 8, 0);
+    split();
+    const struct hang_seat *first = &jobs[0].ranks[0].seats[0], *second = &jobs[0].ranks[1].seats[0];
+    assert_true(first->is_aligned && second->is_aligned);
+    assert_int_equal(first->collective_count, 2);
+    assert_int_equal(first->window, 9);
+    assert_int_equal(first->entered, 11);
+    assert_int_equal(first->ended, 10);
+    assert_int_equal(second->entered, 12);
+    assert_int_equal(hang_call_at(second, 10)->operation, COLLECTIVE_BROADCAST);
+    assert_null(hang_call_at(second, 12));
+    assert_null(hang_call_at(second, 8));
+    assert_int_equal(jobs[0].communicators[0].floor, 10);
+    assert_int_equal(jobs[0].communicators[0].least, 11);
+    assert_int_equal(jobs[0].communicators[0].most, 12);
+}
+
+static void test_places_are_unknown_if_operations_were_forgotten(void **state)
+{
+    struct hang_seat *one = add_seat(add_rank(0, 1), 10, 2, 0);
+    struct hang_seat *two = add_seat(add_rank(1, 1), 10, 2, 1);
+    one->enqueued = 100;
+    add_call(one, COLLECTIVE_SEND, 0, 0);
+    add_call(two, COLLECTIVE_ALL_REDUCE, 0, 0);
+    split();
+    assert_false(jobs[0].ranks[0].seats[0].is_aligned);
+    assert_true(jobs[0].ranks[1].seats[0].is_aligned);
+}
+
+static void test_a_missing_call_makes_the_places_unknown(void **state)
+{
+    struct hang_seat *one = add_seat(add_rank(0, 1), 10, 2, 0);
+    add_call(one, COLLECTIVE_ALL_REDUCE, 0, 0);
+    one->enqueued++; /* that was being written */
+    add_call(one, COLLECTIVE_ALL_REDUCE, 2, 0);
+    split();
+    assert_false(jobs[0].ranks[0].seats[0].is_aligned);
+}
+
+static void test_several_ranks_in_a_process_count_once(void **state)
+{
+    struct hang_seat *one = add_seat(add_rank(0, 1), 10, 4, HANG_NONE);
+    one->local_ranks = 2;
+    for (uint64_t i = 0; i < 5; i++)
+        add_call(one, COLLECTIVE_ALL_REDUCE, i / 2, 0);
+    one->completed = 2;
+    split();
+    assert_int_equal(jobs[0].ranks[0].seats[0].entered, 2);
+    assert_int_equal(jobs[0].ranks[0].seats[0].ended, 1);
+    assert_int_equal(jobs[0].ranks[0].seats[0].collective_count, 2);
+}
+
+static void test_values_of_hostile_writers_are_bounded(void **state)
+{
+    struct hang_rank *rank = add_rank(INT64_MAX, 1);
+    rank->world_size = INT64_MAX;
+    struct hang_seat *seat = add_seat(rank, 10, UINT32_MAX, 77);
+    seat->local_ranks = 0;
+    seat->enqueued = seat->completed = UINT64_MAX;
+    split();
+    assert_int_equal(jobs[0].ranks[0].rank, -1);
+    assert_int_equal(jobs[0].ranks[0].world_size, -1);
+    assert_int_equal(jobs[0].ranks[0].seats[0].rank, HANG_NONE);
+    assert_int_equal(hang_expected(&jobs[0]), 1);
+}
+
+static void test_texts_are_kept_once(void **state)
+{
+    char text[] = "train.py:7";
+    const char *one = hang_keep(&all, text);
+    text[0] = 'b';
+    const char *other = hang_keep(&all, text);
+    text[0] = 't';
+    assert_ptr_equal(one, hang_keep(&all, text));
+    assert_string_equal(other, "brain.py:7");
+    assert_null(hang_keep(&all, NULL));
+}
+
+static void test_words_of_places(void **state)
+{
+    for (int i = 0; i < HANG_WHERE_COUNT; i++)
+        assert_int_equal(hang_where_of(hang_where_word((enum hang_where)i)), i);
+    assert_int_equal(hang_where_of("moon"), HANG_UNKNOWN);
+    assert_int_equal(hang_where_of(NULL), HANG_UNKNOWN);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, clean)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {TEST(test_ranks_of_a_communicator_are_a_job),
+                                       TEST(test_a_rank_without_communicators_joins_the_only_job),
+                                       TEST(test_places_do_not_count_sends),
+                                       TEST(test_places_are_unknown_if_operations_were_forgotten),
+                                       TEST(test_a_missing_call_makes_the_places_unknown),
+                                       TEST(test_several_ranks_in_a_process_count_once),
+                                       TEST(test_values_of_hostile_writers_are_bounded),
+                                       TEST(test_texts_are_kept_once),
+                                       TEST(test_words_of_places)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
