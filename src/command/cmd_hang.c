@@ -2,10 +2,12 @@
 
 #include "analysis/hang/hang_print.h"
 #include "analysis/hang/hang_read.h"
+#include "base/control_path.h"
 #include "cli/args/options.h"
 #include "cli/util/terminal.h"
 #include "cli/util/xalloc.h"
 
+#include <glob.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -26,13 +28,34 @@ static int take_file(void *context, struct options *options, int option)
     return EXIT_OK;
 }
 
+/* The directories with the live states of ended processes: of this user, for root of all. */
+static void read_folders(struct hang_model *model)
+{
+    static const char *const all[] = {"/run/user/*/cuspan", "/tmp/cuspan-*"};
+    char places[CONTROL_PLACES_MAX][CONTROL_PATH_BYTES];
+    size_t count =
+        control_path_list(getenv("CUSPAN_CONTROL_DIRECTORY"), getenv("XDG_RUNTIME_DIR"), geteuid(), places);
+    for (size_t i = 0; i < count; i++)
+        hang_read_folder(model, places[i]);
+    for (size_t i = 0; geteuid() == 0 && i < sizeof all / sizeof *all; i++) {
+        glob_t found;
+        if (glob(all[i], GLOB_NOSORT, NULL, &found) != 0)
+            continue;
+        for (size_t k = 0; k < found.gl_pathc; k++)
+            hang_read_folder(model, found.gl_pathv[k]);
+        globfree(&found);
+    }
+}
+
 /* False: a file was wrong. */
 static bool read_all(const struct command_line *line, struct hang_model *model, struct hang_host *host)
 {
     struct error err;
     bool is_good = true;
-    if (line->is_this_host || line->files.count == 0)
+    if (line->is_this_host || line->files.count == 0) {
         hang_read_host(model, "/proc", host);
+        read_folders(model);
+    }
     for (size_t i = 0; i < line->files.count; i++)
         if (hang_read_file(model, line->files.items[i], &err) != STATUS_OK) {
             fprintf(stderr, "cuspan hang: %s\n", err.text);
@@ -76,13 +99,13 @@ static bool analyze(const struct command_line *line, struct hang_model *model)
     struct hang_model *jobs = hang_split(model, &count);
     for (size_t i = 0; i < count; i++) {
         hang_analyze(&jobs[i], &verdict);
-        hangs |= verdict.kind != HANG_NOTHING;
+        /* Files of killed processes stay for a day. */
+        bool is_old = hang_has_ended(&jobs[i]) && line->files.count == 0;
+        hangs |= verdict.kind != HANG_NOTHING && !is_old;
         if (line->is_json)
             hang_write(&json, &jobs[i], &verdict);
-        else
+        else if (verdict.kind != HANG_NOTHING || !is_old)
             hang_print(stdout, &jobs[i], &verdict, &style);
-        if (!line->is_json && i + 1 < count)
-            puts("");
         hang_verdict_deinit(&verdict);
         hang_deinit(&jobs[i]);
     }

@@ -1,6 +1,6 @@
 foreach(module parquet_encode dictionary fleet_writer stack_lines range_lines forward_lines kernel_lines code_book source_lines flame_tree
         otlp_reader trace_read scale outline picture step_ranks span_lines perfetto repeats samples intervals compare
-        ranks_match ranks_clocks ranks_delay ranks_stages hang_model hang_analyze)
+        ranks_match ranks_clocks ranks_delay ranks_stages hang_model hang_analyze hang_read)
   cuspan_unit_test(${module} cuspan_analysis)
 endforeach()
 target_include_directories(perfetto_test PRIVATE ${CJSON_INCLUDE_DIR})
@@ -60,6 +60,10 @@ add_executable(hang_simulate tests/hang/simulate.c tests/hang/simulator.c)
 target_include_directories(hang_simulate PRIVATE tests)
 target_link_libraries(hang_simulate PRIVATE cuspan_analysis)
 add_test(NAME hang/simulate COMMAND hang_simulate 3)
+add_executable(hang_ranks tests/hang/ranks.c tests/hang/simulator.c)
+target_include_directories(hang_ranks PRIVATE tests)
+target_link_libraries(hang_ranks PRIVATE cuspan_analysis)
+add_test(NAME integration/hang COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/hang_test.py --build ${CMAKE_BINARY_DIR})
 # The analysis across ranks; also on simulated jobs.
 add_executable(ranks_driver tests/training/ranks_driver.c)
 target_link_libraries(ranks_driver PRIVATE cuspan_analysis)

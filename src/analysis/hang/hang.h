@@ -73,9 +73,12 @@ struct hang_seat {
 struct hang_rank {
     int64_t rank, world_size; /* -1: unknown */
     int32_t pid;
+    uint32_t user; /* ranks of several users are never one job, because their reports could lie */
     uint64_t started_ticks;
     const char *host; /* of the model */
     enum hang_where where;
+    enum hang_where end;         /* DEAD or FINISHED: `where` is as of its last second; UNKNOWN: it lives */
+    uint64_t looked_ns;          /* the agent's last look, since 1970; 0: unknown */
     const char *function, *line; /* where; NULL: unknown */
     enum live_watch watch;
     bool is_still;       /* nothing has moved for HANG_STILL_NS, or the agent calls it a stall */
@@ -120,12 +123,15 @@ struct hang_rank *hang_add(struct hang_model *model);
 struct hang_rank *hang_add_live(struct hang_model *model, const char *host, const struct live_view *view);
 
 /* Divides a model, which is empty then, into jobs: ranks that share communicators. Ranks without any belong
- * to the only job, or are one each. The caller deinits and frees the jobs. Then joins each of them. */
+ * to the only job, or are one each. The caller deinits and frees the jobs. Then joins each of them. Processes
+ * that have ended are dead if others of their job live, or have ended later (HANG_STILL_NS). */
 struct hang_model *hang_split(struct hang_model *model, size_t *count);
 
 /* The call of a collective at a place; NULL: not remembered. */
 const struct hang_call *hang_call_at(const struct hang_seat *seat, uint64_t place);
 /* The rank's part in a communicator; NULL: none. */
 const struct hang_seat *hang_seat_of(const struct hang_rank *rank, uint32_t communicator);
+/* Whether all of its processes have ended. */
+bool hang_has_ended(const struct hang_model *model);
 /* Ranks of the job, at least those that are known. */
 size_t hang_expected(const struct hang_model *model);

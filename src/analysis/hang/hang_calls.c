@@ -142,9 +142,9 @@ static void name_kind(const struct hang_model *model, const struct difference *f
     const struct hang_seat *bad = first_seat(model, found, right, false, &rank);
     verdict->call = *hang_call_at(good, found->place);
     verdict->own = *hang_call_at(bad, found->place);
-    if (count_shifted(bad, good, found->place))
+    if (bad->entered < good->entered && count_shifted(bad, good, found->place))
         verdict->kind = HANG_SKIPPED;
-    else if (count_shifted(good, bad, found->place))
+    else if (bad->entered > good->entered && count_shifted(good, bad, found->place))
         verdict->kind = HANG_EXTRA;
     else
         verdict->kind = verdict->call.operation != verdict->own.operation ? HANG_OPERATION

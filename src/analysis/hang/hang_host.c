@@ -109,7 +109,9 @@ static bool read_process(struct hang_model *model, const char *proc, int32_t pid
     int live = open_live(folder, name);
     if (live < 0)
         return false;
-    enum status status = live_view_read(live, view, &err);
+    struct stat owner = {.st_uid = 0};
+    enum status status =
+        fstat(live, &owner) == 0 ? live_view_read(live, view, &err) : error_set(&err, STATUS_IO, "%m");
     close(live);
     /* Forked children inherit the descriptor. */
     if (status != STATUS_OK || !read_stat(proc, pid, &state, &ticks) ||
@@ -117,6 +119,7 @@ static bool read_process(struct hang_model *model, const char *proc, int32_t pid
         return false;
     struct hang_rank *rank = hang_add_live(model, host, view);
     rank->pid = pid; /* in our namespace */
+    rank->user = owner.st_uid;
     rank->started_ticks = ticks;
     look_at_process(proc, pid, state, rank);
     return true;
@@ -172,21 +175,21 @@ void hang_read_host(struct hang_model *model, const char *proc, struct hang_host
 static enum status read_live_file(struct hang_model *model, int file, struct error *err)
 {
     struct live_view *view = xcalloc(1, sizeof *view);
-    enum status status = live_view_read(file, view, err);
+    struct stat owner = {.st_uid = 0};
+    enum status status = fstat(file, &owner) == 0 ? live_view_read(file, view, err)
+                                                  : error_set(err, STATUS_IO, "cannot read it (%m)");
     if (status == STATUS_OK) {
         char name[256], state = 0;
         uint64_t ticks = 0;
         host_name(name);
         struct hang_rank *rank = hang_add_live(model, name, view);
+        rank->user = owner.st_uid;
         bool is_alive = read_stat("/proc", view->pid, &state, &ticks) && ticks == view->started_ticks &&
                         state != 'Z' && state != 'X';
         if (is_alive)
             look_at_process("/proc", view->pid, state, rank);
         else
-            rank->where = view->watch == LIVE_OVER ? HANG_FINISHED : HANG_DEAD;
-        if (!is_alive)
-            rank->watch =
-                view->watch == LIVE_OVER ? LIVE_OVER : LIVE_NOT_WATCHED; /* nothing stands still there */
+            rank->end = view->watch == LIVE_OVER ? HANG_FINISHED : HANG_DEAD;
     }
     free(view);
     return status;
@@ -205,6 +208,29 @@ static enum status read_text(struct hang_model *model, FILE *file, struct error 
                              : hang_read_json(model, text.data ? text.data : "", text.len, err);
     text_deinit(&text);
     return status;
+}
+
+void hang_read_folder(struct hang_model *model, const char *path)
+{
+    struct error unused;
+    struct stat found;
+    DIR *folder = files_open_folder(path);
+    /* As for the control sockets: nobody else can have put files there. */
+    if (folder && (fstat(dirfd(folder), &found) != 0 || found.st_mode & (S_IWGRP | S_IWOTH) ||
+                   (geteuid() != 0 && found.st_uid != geteuid()))) {
+        closedir(folder);
+        return;
+    }
+    for (const struct dirent *entry; folder && (entry = readdir(folder));) {
+        if (!text_ends_with(entry->d_name, LIVE_FILE_SUFFIX))
+            continue;
+        int file = files_open_at(dirfd(folder), entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+        if (file >= 0 && read_live_file(model, file, &unused) != STATUS_OK)
+            files_give_up(file), file = -1; /* of another version, or being written */
+        files_give_up(file);
+    }
+    if (folder)
+        closedir(folder);
 }
 
 enum status hang_read_file(struct hang_model *model, const char *path, struct error *err)

@@ -63,8 +63,12 @@ static void write_rank(struct json_writer *json, const struct hang_rank *rank)
     json_write_signed(json, "world_size", rank->world_size);
     json_write_text(json, "host", rank->host ? rank->host : "");
     json_write_signed(json, "pid", rank->pid);
+    json_write_unsigned(json, "user", rank->user);
     json_write_unsigned(json, "started_ticks", rank->started_ticks);
     json_write_text(json, "where", hang_where_word(rank->where));
+    if (rank->end != HANG_UNKNOWN)
+        json_write_text(json, "end", hang_where_word(rank->end));
+    json_write_unsigned(json, "looked_ns", rank->looked_ns);
     if (rank->function)
         json_write_text(json, "function", rank->function);
     if (rank->line)
@@ -171,8 +175,11 @@ static void read_rank(struct hang_model *model, yyjson_val *json)
     rank->world_size = read_signed(json, "world_size", -1);
     rank->host = keep_member(model, json, "host");
     rank->pid = (int32_t)read_signed(json, "pid", 0);
+    rank->user = read_u32(json, "user", 0);
     rank->started_ticks = read_unsigned(json, "started_ticks", 0);
     rank->where = hang_where_of(yyjson_get_str(yyjson_obj_get(json, "where")));
+    rank->end = hang_where_of(yyjson_get_str(yyjson_obj_get(json, "end")));
+    rank->looked_ns = read_unsigned(json, "looked_ns", 0);
     rank->function = keep_member(model, json, "function");
     rank->line = keep_member(model, json, "line");
     rank->watch = (enum live_watch)read_word(json, "watch", watches, sizeof watches / sizeof *watches);

@@ -138,6 +138,7 @@ struct hang_rank *hang_add_live(struct hang_model *model, const char *host, cons
     rank->started_ticks = view->started_ticks;
     rank->host = hang_keep(model, host);
     rank->watch = view->watch;
+    rank->looked_ns = view->looked_ns ? view->looked_ns + (uint64_t)view->realtime_offset_ns : 0;
     rank->is_still = view->watch == LIVE_STALLED || view->looked_ns > view->moved_ns + HANG_STILL_NS;
     if (view->watch == LIVE_STALLED && view->looked_ns > view->stalled_ns)
         rank->stalled_ns = view->looked_ns - view->stalled_ns;
@@ -167,9 +168,10 @@ static uint32_t *find_jobs(const struct hang_model *model)
         const struct hang_rank *rank = &model->ranks[i];
         parents[i] = i;
         for (uint32_t s = 0; s < rank->seat_count; s++) {
-            uint32_t other = int_map_get(&first, rank->seats[s].id);
+            uint64_t key = hash_mix(rank->seats[s].id) ^ rank->user;
+            uint32_t other = int_map_get(&first, key);
             if (other == MAP_NONE)
-                int_map_set(&first, rank->seats[s].id, i);
+                int_map_set(&first, key, i);
             else
                 parents[root_of(parents, i)] = root_of(parents, other);
         }
@@ -193,7 +195,10 @@ static void move_rank(struct hang_model *job, const struct hang_rank *rank)
 /* After the jobs with communicators are known: the job of a rank without any. */
 static uint32_t job_of_single(const struct hang_model *jobs, size_t count, const struct hang_rank *rank)
 {
-    return count == 1 && rank->rank >= 0 && rank->world_size == jobs[0].ranks[0].world_size ? 0 : HANG_NONE;
+    return count == 1 && rank->rank >= 0 && rank->user == jobs[0].ranks[0].user &&
+                   rank->world_size == jobs[0].ranks[0].world_size
+               ? 0
+               : HANG_NONE;
 }
 
 /* Joining: who is in a communicator, and where in it. */
@@ -332,11 +337,36 @@ static void bound(struct hang_rank *rank)
     }
 }
 
+bool hang_has_ended(const struct hang_model *model)
+{
+    bool has_ended = true;
+    for (size_t i = 0; i < model->rank_count; i++)
+        has_ended &= model->ranks[i].end != HANG_UNKNOWN;
+    return has_ended;
+}
+
+static void place_ended(struct hang_model *model)
+{
+    uint64_t latest_ns = hang_has_ended(model) ? 0 : UINT64_MAX;
+    for (size_t i = 0; i < model->rank_count; i++)
+        if (model->ranks[i].looked_ns > latest_ns)
+            latest_ns = model->ranks[i].looked_ns;
+    for (size_t i = 0; i < model->rank_count; i++) {
+        struct hang_rank *rank = &model->ranks[i];
+        if (rank->end == HANG_UNKNOWN ||
+            (latest_ns != UINT64_MAX && latest_ns - rank->looked_ns < HANG_STILL_NS))
+            continue;
+        rank->where = rank->end;
+        rank->watch = LIVE_NOT_WATCHED; /* nothing stands still there */
+    }
+}
+
 static void join_all(struct hang_model *model)
 {
     struct int_map numbers = {0};
     for (size_t i = 0; i < model->rank_count; i++)
         bound(&model->ranks[i]);
+    place_ended(model);
     sort_array(model->ranks, model->rank_count, sizeof *model->ranks, by_rank);
     for (size_t i = 0; i < model->rank_count; i++)
         for (uint32_t s = 0; s < model->ranks[i].seat_count; s++)

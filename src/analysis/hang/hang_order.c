@@ -137,6 +137,9 @@ static bool count_at(const struct hang_seat *seat, const struct hang_seat *check
         call->enqueued_ns < seat->calls[0].enqueued_ns)
         return false;
     *count = count_before(seat, call->enqueued_ns);
+    if (*count < seat->window + seat->collective_count &&
+        seat->calls[*count - seat->window].enqueued_ns == call->enqueued_ns)
+        return false; /* times of reports are rounded */
     counted->is_one_thread &= call->thread == seat->calls[0].thread;
     return true;
 }

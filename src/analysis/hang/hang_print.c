@@ -194,6 +194,8 @@ void hang_print(FILE *out, const struct hang_model *model, const struct hang_ver
     fprintf(out, "HANG for %s, %zu of %zu ranks known: %s.\n",
             text_duration(duration, longest_stall(model), style->utf8), model->rank_count, expected,
             headline.data);
+    if (hang_has_ended(model))
+        fprintf(out, "The job has ended since then. This was its last second.\n");
     fprintf(out, "%s\n", verdict->is_sure ? "This is sure." : "This is not sure.");
     add_processes(&processes, model, verdict);
     print_lines(out, processes.data, "", style);
@@ -248,6 +250,7 @@ void hang_write(struct json_writer *json, const struct hang_model *model, const 
     json_write_text(json, "kind", hang_kind_word(verdict->kind));
     json_write_bool(json, "sure", verdict->is_sure);
     json_write_text(json, "headline", headline.data);
+    json_write_bool(json, "ended", hang_has_ended(model));
     json_write_array(json, "culprits");
     for (size_t i = 0; i < verdict->rank_count; i++) {
         const struct hang_rank *rank = &model->ranks[verdict->ranks[i]];

@@ -8,6 +8,7 @@
 #include "analysis/hang/hang.h"
 #include "base/text/json_writer.h"
 
+#define LIVE_FILE_SUFFIX    ".live"
 #define HANG_FILE_BYTES_MAX (256u << 20) /* of JSON */
 
 struct hang_host {
@@ -17,6 +18,9 @@ struct hang_host {
 
 /* The processes of this user; for root, of all users. `proc` is "/proc". */
 void hang_read_host(struct hang_model *model, const char *proc, struct hang_host *host);
+/* The files of live states in a directory of control sockets (base/control_path.h), most of which are of
+ * ended processes. Skips unreadable ones. */
+void hang_read_folder(struct hang_model *model, const char *path);
 /* A file of a live state, or of JSON; "-": standard input. Ranks that were read before
  * an error stay. IO, INVALID. */
 enum status hang_read_file(struct hang_model *model, const char *path, struct error *err) MUST_CHECK;

@@ -158,6 +158,51 @@ static void test_values_of_hostile_writers_are_bounded(void **state)
     assert_int_equal(hang_expected(&jobs[0]), 1);
 }
 
+static struct hang_rank *add_ended(int64_t number, enum hang_where end, uint64_t looked_ns)
+{
+    struct hang_rank *rank = add_rank(number, 1);
+    rank->where = HANG_SYNC;
+    rank->watch = LIVE_STALLED;
+    rank->end = end;
+    rank->looked_ns = looked_ns;
+    add_seat(rank, 10, 2, (uint32_t)number);
+    return rank;
+}
+
+static void test_an_ended_process_is_dead_if_others_live(void **state)
+{
+    add_ended(0, HANG_DEAD, 1);
+    add_ended(1, HANG_UNKNOWN, 1);
+    split();
+    assert_int_equal(jobs[0].ranks[0].where, HANG_DEAD);
+    assert_int_equal(jobs[0].ranks[0].watch, LIVE_NOT_WATCHED);
+    assert_int_equal(jobs[0].ranks[1].where, HANG_SYNC);
+    assert_false(hang_has_ended(&jobs[0]));
+}
+
+static void test_of_an_ended_job_the_last_second_counts(void **state)
+{
+    add_ended(0, HANG_DEAD, 1);
+    add_ended(1, HANG_DEAD, HANG_STILL_NS);
+    add_ended(2, HANG_FINISHED, 2 * (uint64_t)HANG_STILL_NS);
+    split();
+    assert_int_equal(jobs[0].ranks[0].where, HANG_DEAD); /* long before the others */
+    assert_int_equal(jobs[0].ranks[1].where, HANG_DEAD);
+    assert_int_equal(jobs[0].ranks[2].where, HANG_SYNC);
+    assert_int_equal(jobs[0].ranks[2].watch, LIVE_STALLED);
+    assert_true(hang_has_ended(&jobs[0]));
+}
+
+static void test_ranks_of_other_users_are_other_jobs(void **state)
+{
+    add_seat(add_rank(0, 1), 10, 2, 0);
+    struct hang_rank *other = add_rank(1, 1);
+    other->user = 1000;
+    add_seat(other, 10, 2, 1);
+    split();
+    assert_int_equal(job_count, 2);
+}
+
 static void test_texts_are_kept_once(void **state)
 {
     char text[] = "train.py:7";
@@ -189,6 +234,9 @@ int main(void)
                                        TEST(test_a_missing_call_makes_the_places_unknown),
                                        TEST(test_several_ranks_in_a_process_count_once),
                                        TEST(test_values_of_hostile_writers_are_bounded),
+                                       TEST(test_an_ended_process_is_dead_if_others_live),
+                                       TEST(test_of_an_ended_job_the_last_second_counts),
+                                       TEST(test_ranks_of_other_users_are_other_jobs),
                                        TEST(test_texts_are_kept_once),
                                        TEST(test_words_of_places)};
     return cmocka_run_group_tests(tests, NULL, NULL);

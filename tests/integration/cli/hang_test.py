@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Tests `cuspan hang` on real processes with live states (tests/hang/ranks.c), on files, and on JSON of other hosts."""
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+BUILD = Path("build")
+
+
+class Job:
+    """Eight ranks that hang. `pids` by rank."""
+
+    def __init__(self, fault, seed, folder):
+        self.process = subprocess.Popen([BUILD / "hang_ranks", fault, str(seed), folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.pids, self.culprit = {}, None
+        for line in iter(self.process.stdout.readline, "ready\n"):
+            rank, pid, *culprit = line.split()
+            self.pids[int(rank)] = int(pid)
+            self.culprit = int(rank) if culprit else self.culprit
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def wait_for_state(pid, state):
+    for _ in range(1000):
+        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in state:
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"process {pid} does not reach state {state}")
+
+
+class Hang(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        os.chmod(self.folder.name, 0o700)
+        self.jobs = []
+
+    def tearDown(self):
+        for job in self.jobs:
+            job.end()
+        self.folder.cleanup()
+
+    def start(self, fault, seed=1):
+        self.jobs.append(Job(fault, seed, self.folder.name))
+        return self.jobs[-1]
+
+    def run_hang(self, *arguments, stdin=None):
+        environment = {**os.environ, "CUSPAN_CONTROL_DIRECTORY": self.folder.name, "LC_ALL": "C"}
+        return subprocess.run([BUILD / "cuspan", "hang", *arguments], capture_output=True, text=True, env=environment, input=stdin, timeout=60)
+
+    def files(self, job, ranks):
+        return [f"{self.folder.name}/{job.pids[rank]}.live" for rank in ranks]
+
+    def verdict_of(self, job, *arguments, **kwargs):
+        """Of the job with these processes: others may run on this machine."""
+        done = self.run_hang("--json", *arguments, **kwargs)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        found = [verdict for verdict in json.loads(done.stdout)["jobs"]
+                 if any(culprit["pid"] in job.pids.values() for culprit in verdict["culprits"])]
+        self.assertEqual(len(found), 1, done.stdout)
+        return found[0]
+
+    def test_a_killed_rank_is_known_from_its_file(self):
+        job = self.start("died")
+        wait_for_state(job.pids[job.culprit], "ZX")
+        verdict = self.verdict_of(job)
+        self.assertEqual((verdict["kind"], verdict["sure"], verdict["ended"], verdict["ranks_known"]), ("died", True, False, 8))
+        self.assertEqual([culprit["rank"] for culprit in verdict["culprits"]], [job.culprit])
+
+    def test_a_stopped_rank(self):
+        job = self.start("stopped")
+        wait_for_state(job.pids[job.culprit], "T")
+        verdict = self.verdict_of(job)
+        self.assertEqual((verdict["kind"], verdict["sure"]), ("stopped", True))
+        self.assertEqual(verdict["culprits"][0]["pid"], job.pids[job.culprit])
+
+    def test_another_size(self):
+        job = self.start("size", 3)
+        verdict = self.verdict_of(job)
+        self.assertEqual(verdict["kind"], "size_mismatch")
+        self.assertIn(job.culprit, [culprit["rank"] for culprit in verdict["culprits"]])
+        self.assertRegex(verdict["call"]["communicator"], "^[0-9a-f]+$")
+        self.assertGreater(verdict["call"]["bytes"], 0)
+
+    def test_a_job_that_was_killed_hung_before(self):
+        job = self.start("size", 3)
+        files = self.files(job, range(8))
+        job.end()
+        self.jobs.remove(job)
+        done = self.run_hang(*files)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("The job has ended since then", done.stdout)
+        self.assertIn("where", done.stdout.splitlines()[0])
+        # Without naming the files, it is reported, but nothing hangs now.
+        found = [verdict for verdict in json.loads(self.run_hang("--json").stdout)["jobs"] if verdict["ended"]]
+        self.assertEqual([verdict["kind"] for verdict in found], ["size_mismatch"])
+
+    def test_hosts_are_merged(self):
+        job = self.start("stopped")
+        wait_for_state(job.pids[job.culprit], "T")
+        whole = json.loads(self.run_hang("--json", "--this-host").stdout)
+        mine = [rank for rank in whole["ranks"] if rank["pid"] in job.pids.values()]
+        self.assertEqual(len(mine), 8)
+        hosts = [json.dumps({"cuspan_hang": 1, "ranks": [{**rank, "host": f"node{half}"} for rank in mine if rank["rank"] // 4 == half]})
+                 for half in (0, 1)]
+        verdict = self.verdict_of(job, "-", stdin="\n".join(hosts) + "\n")
+        self.assertEqual(verdict["kind"], "stopped")
+        self.assertEqual(verdict["culprits"][0]["host"], f"node{job.culprit // 4}")
+        self.assertEqual(verdict["ranks_known"], 8)
+        one = Path(self.folder.name) / "one.json"
+        one.write_text(hosts[0] + "\n")
+        done = self.run_hang(one)
+        self.assertIn("4 of 8 ranks known", done.stdout)
+        self.assertRegex(done.stdout, re.compile(r"Unknown:.*4 of 8 ranks \(ranks 4-7\)", re.DOTALL))
+
+    def test_the_text_names_what_to_do_with(self):
+        job = self.start("stopped")
+        wait_for_state(job.pids[job.culprit], "T")
+        os.kill(job.pids[job.culprit], 0)
+        exported = Path(self.folder.name) / "all.json"
+        exported.write_text(self.run_hang("--json", "--this-host").stdout)
+        done = self.run_hang("--width", "100", exported)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn(f"rank {job.culprit} stopped by a signal or debugger; others wait for call", done.stdout)
+        self.assertIn("This is sure.", done.stdout)
+        self.assertIn(f"Rank {job.culprit} is process {job.pids[job.culprit]} on ", done.stdout)
+
+    def test_wrong_files(self):
+        wrong = Path(self.folder.name) / "wrong"
+        for text, part in (("", "empty"), ("[1]", "not what"), ("{", "neither a live state nor JSON"), ('{"cuspan_hang": 2}', "not what"),
+                           ("cuspanLV and no more", "not a live state")):
+            wrong.write_text(text)
+            done = self.run_hang(wrong)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"cuspan hang: {wrong}: ", done.stderr)
+            self.assertIn(part, done.stderr)
+        done = self.run_hang("/nowhere")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cannot read /nowhere", done.stderr)
+        wrong.write_text('{"cuspan_hang": 1, "ranks": []}')
+        done = self.run_hang(wrong)
+        self.assertEqual((done.returncode, done.stderr), (1, "cuspan hang: the files have no ranks\n"))
+        self.assertEqual(self.run_hang("--nonsense").returncode, 2)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", type=Path, required=True)
+    arguments, rest = parser.parse_known_args()
+    BUILD = arguments.build.resolve()
+    unittest.main(argv=[sys.argv[0], *rest])
