@@ -46,7 +46,7 @@ AGENT_FLOW = [("capture", "correlate", "records"), ("correlate", "encode", "span
 # ---- The analysis: the folders of src/analysis, and the command -----------------------------------------------------------
 
 ANALYSIS = {
-    "trace": Box(20, 96, 160, 440, "files become spans in order of time: open, decompress, parse, sort, cut into linked segments", "stage"),
+    "trace": Box(20, 96, 160, 524, "files become spans in order of time: open, decompress, parse, sort, cut into linked segments", "stage"),
     "stat/base": Box(216, 96, 140, 118, "what all tables use: segments, places, samples, intervals", "stage"),
     "code": Box(392, 96, 140, 118, "call stacks and lines: origins of spans", "stage"),
     "ranks": Box(392, 242, 140, 118, "compares the ranks of a training job; knows no files", "stage"),

@@ -55,6 +55,8 @@ if(NOT CUSPAN_SANITIZE STREQUAL "thread") # the reader's second thread runs in u
   add_test(NAME integration/diff_statistics
            COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/diff_test.py --build ${CMAKE_BINARY_DIR} Statistics)
 endif()
+# The agent's own reports are read.
+cuspan_unit_test(hang_logs cuspan_analysis cuspan_watch cuspan_encode m)
 # Hangs: simulated jobs, written by the agent's writer of live states.
 add_executable(hang_simulate tests/hang/simulate.c tests/hang/simulator.c)
 target_include_directories(hang_simulate PRIVATE tests)

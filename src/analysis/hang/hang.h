@@ -39,6 +39,12 @@ enum hang_where {
 const char *hang_where_word(enum hang_where where); /* of the JSON */
 const char *hang_where_text(enum hang_where where);
 enum hang_where hang_where_of(const char *word); /* HANG_UNKNOWN: no such word */
+/* In a function of CUDA or NCCL. */
+enum hang_where hang_where_in_call(const char *function);
+
+/* As collective_text(), and "unknown". */
+const char *hang_operation_word(uint8_t operation);
+uint8_t hang_operation_of(const char *word); /* COLLECTIVE_UNKNOWN: no such word, or none */
 
 /* The oldest work of the GPU that has not ended, if the ends are exact. */
 enum hang_gpu { HANG_GPU_UNKNOWN, HANG_GPU_COMPUTE, HANG_GPU_COLLECTIVE };

@@ -1,5 +1,6 @@
 #include "analysis/hang/hang_read.h"
 
+#include "analysis/trace/documents.h"
 #include "base/files.h"
 #include "base/hash.h"
 #include "cli/util/text.h"
@@ -195,19 +196,21 @@ static enum status read_live_file(struct hang_model *model, int file, struct err
     return status;
 }
 
-static enum status read_text(struct hang_model *model, FILE *file, struct error *err)
+static enum status read_lines(struct hang_model *model, int file, const char *path, struct error *err)
 {
-    struct text text = {0};
-    char part[65536];
-    size_t got;
-    while ((got = fread(part, 1, sizeof part, file)) > 0 && text.len <= HANG_FILE_BYTES_MAX)
-        text_add_bytes(&text, part, got);
-    enum status status = ferror(file) ? error_set(err, STATUS_IO, "cannot read it (%m)")
-                         : text.len > HANG_FILE_BYTES_MAX
-                             ? error_set(err, STATUS_INVALID, "more than %u MiB", HANG_FILE_BYTES_MAX >> 20)
-                             : hang_read_json(model, text.data ? text.data : "", text.len, err);
-    text_deinit(&text);
-    return status;
+    struct documents *documents = NULL;
+    struct document document;
+    bool is_empty = true;
+    enum status status = documents_open(file, path, &documents, err);
+    while (status == STATUS_OK && (status = documents_next(documents, &document, err)) == STATUS_OK &&
+           document.len) {
+        status = document.is_json ? hang_read_json(model, document.bytes, document.len, err)
+                                  : error_set(err, STATUS_INVALID, "OTLP as protobuf; use a file of JSON");
+        is_empty = false;
+    }
+    if (documents)
+        documents_close(documents);
+    return status == STATUS_OK && is_empty ? error_set(err, STATUS_INVALID, "the file is empty") : status;
 }
 
 void hang_read_folder(struct hang_model *model, const char *path)
@@ -215,7 +218,7 @@ void hang_read_folder(struct hang_model *model, const char *path)
     struct error unused;
     struct stat found;
     DIR *folder = files_open_folder(path);
-    /* As for the control sockets: nobody else can have put files there. */
+    /* As for the control sockets: another user must not be able to put files there. */
     if (folder && (fstat(dirfd(folder), &found) != 0 || found.st_mode & (S_IWGRP | S_IWOTH) ||
                    (geteuid() != 0 && found.st_uid != geteuid()))) {
         closedir(folder);
@@ -238,14 +241,14 @@ enum status hang_read_file(struct hang_model *model, const char *path, struct er
     struct error why = {""};
     char magic[sizeof LIVE_STATE_MAGIC - 1] = "";
     bool is_input = strcmp(path, "-") == 0;
-    FILE *file = is_input ? stdin : files_open_stream(path);
-    if (!file)
+    int file = is_input ? STDIN_FILENO : files_open(path, O_RDONLY);
+    if (file < 0)
         return error_set(err, STATUS_IO, "cannot read %s (%m)", path);
-    bool is_live = !is_input && pread(fileno(file), magic, sizeof magic, 0) == (ssize_t)sizeof magic &&
+    bool is_live = pread(file, magic, sizeof magic, 0) == (ssize_t)sizeof magic &&
                    memcmp(magic, LIVE_STATE_MAGIC, sizeof magic) == 0;
-    enum status status = is_live ? read_live_file(model, fileno(file), &why) : read_text(model, file, &why);
+    enum status status = is_live ? read_live_file(model, file, &why) : read_lines(model, file, path, &why);
     if (!is_input)
-        fclose(file);
+        close(file);
     return status == STATUS_OK ? STATUS_OK : error_set(err, status, "%s: %s", path, why.text);
 }
 

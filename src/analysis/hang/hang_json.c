@@ -10,19 +10,13 @@
 static const char *const watches[] = {"not_watched", "moving", "stalled", "over"};
 static const char *const gpus[] = {"unknown", "compute", "collective"};
 
-static const char *operation_word(uint8_t operation)
-{
-    const char *word = collective_text((enum collective_operation)operation);
-    return word ? word : "unknown";
-}
-
 static void write_call(struct json_writer *json, const struct hang_call *call)
 {
     json_write_object(json, NULL);
     json_write_unsigned(json, "n", call->number);
     json_write_unsigned(json, "o", call->ordinal);
     json_write_unsigned(json, "at", call->enqueued_ns);
-    json_write_text(json, "op", operation_word(call->operation));
+    json_write_text(json, "op", hang_operation_word(call->operation));
     if (call->bytes != UINT64_MAX)
         json_write_unsigned(json, "bytes", call->bytes);
     if (call->datatype)
@@ -121,14 +115,6 @@ static size_t read_word(yyjson_val *object, const char *key, const char *const *
     return 0;
 }
 
-static uint8_t read_operation(yyjson_val *call)
-{
-    for (uint8_t i = COLLECTIVE_NONE + 1; i < COLLECTIVE_COUNT; i++)
-        if (yyjson_equals_str(yyjson_obj_get(call, "op"), operation_word(i)))
-            return i;
-    return COLLECTIVE_UNKNOWN;
-}
-
 static const char *keep_member(struct hang_model *model, yyjson_val *object, const char *key)
 {
     return hang_keep(model, yyjson_get_str(yyjson_obj_get(object, key)));
@@ -160,7 +146,7 @@ static void read_seat(struct hang_model *model, struct hang_seat *seat, yyjson_v
                                .line = keep_member(model, call, "line"),
                                .thread = read_u32(call, "thread", 0),
                                .peer = peer >= 0 && peer < HANG_RANKS_MAX ? (int32_t)peer : LIVE_NO_PEER,
-                               .operation = read_operation(call),
+                               .operation = hang_operation_of(yyjson_get_str(yyjson_obj_get(call, "op"))),
                                .datatype = (uint8_t)read_u32(call, "type", 0),
                                .flags = (uint8_t)read_u32(call, "flags", 0)};
     }
@@ -199,9 +185,12 @@ static enum status read_document(struct hang_model *model, yyjson_val *root, str
 {
     yyjson_val *ranks = yyjson_obj_get(root, "ranks"), *rank;
     size_t i, count;
+    if (hang_read_logs(model, root))
+        return STATUS_OK;
     if (read_unsigned(root, "cuspan_hang", 0) != 1 || !yyjson_is_arr(ranks) ||
         yyjson_arr_size(ranks) > HANG_RANKS_MAX)
-        return error_set(err, STATUS_INVALID, "not what `cuspan hang --json --this-host` prints");
+        return error_set(err, STATUS_INVALID,
+                         "neither OTLP nor what `cuspan hang --json --this-host` prints");
     yyjson_arr_foreach(ranks, i, count, rank) read_rank(model, rank);
     return STATUS_OK;
 }

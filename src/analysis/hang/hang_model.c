@@ -72,11 +72,26 @@ struct hang_rank *hang_add(struct hang_model *model)
     return rank;
 }
 
-static bool ends_with_sync(const char *name)
+enum hang_where hang_where_in_call(const char *function)
 {
-    return strstr(name, "Synchronize") ||
-           ((strncmp(name, "cudaMemcpy", 10) == 0 || strncmp(name, "cuMemcpy", 8) == 0) &&
-            !strstr(name, "Async"));
+    bool is_copy = strncmp(function, "cudaMemcpy", 10) == 0 || strncmp(function, "cuMemcpy", 8) == 0;
+    if (strncmp(function, "nccl", 4) == 0)
+        return HANG_NCCL;
+    return strstr(function, "Synchronize") || (is_copy && !strstr(function, "Async")) ? HANG_SYNC : HANG_CUDA;
+}
+
+const char *hang_operation_word(uint8_t operation)
+{
+    const char *word = collective_text((enum collective_operation)operation);
+    return word ? word : "unknown";
+}
+
+uint8_t hang_operation_of(const char *word)
+{
+    for (uint8_t i = COLLECTIVE_NONE + 1; word && i < COLLECTIVE_COUNT; i++)
+        if (strcmp(word, hang_operation_word(i)) == 0)
+            return i;
+    return COLLECTIVE_UNKNOWN;
 }
 
 /* The main thread counts, or else any thread that is in a call. */
@@ -96,12 +111,10 @@ static void set_where(struct hang_model *model, struct hang_rank *rank, const st
     bool is_nccl =
         nccl && !(cuda && (int64_t)cuda->thread == view->pid && (int64_t)nccl->thread != view->pid);
     const char *name = is_nccl ? nccl->name : cuda ? cuda->name : NULL;
-    rank->where = is_nccl                        ? HANG_NCCL
-                  : name && ends_with_sync(name) ? HANG_SYNC
-                  : name                         ? HANG_CUDA
-                                                 : HANG_HOST;
-    if (!name && !view->has_look)
-        rank->where = HANG_UNKNOWN;
+    rank->where = is_nccl          ? HANG_NCCL
+                  : name           ? hang_where_in_call(name)
+                  : view->has_look ? HANG_HOST
+                                   : HANG_UNKNOWN;
     rank->function = hang_keep(model, name);
 }
 
@@ -192,13 +205,22 @@ static void move_rank(struct hang_model *job, const struct hang_rank *rank)
             moved->seats[s].calls[i].line = hang_keep(job, moved->seats[s].calls[i].line);
 }
 
-/* After the jobs with communicators are known: the job of a rank without any. */
-static uint32_t job_of_single(const struct hang_model *jobs, size_t count, const struct hang_rank *rank)
+/* The job of a rank without communicators: the only one of its size that has them, or else that of such
+ * ranks. `known` jobs have communicators. HANG_NONE: a new one. */
+static uint32_t job_of_single(const struct hang_model *jobs, size_t known, size_t count,
+                              const struct hang_rank *rank)
 {
-    return count == 1 && rank->rank >= 0 && rank->user == jobs[0].ranks[0].user &&
-                   rank->world_size == jobs[0].ranks[0].world_size
-               ? 0
-               : HANG_NONE;
+    uint32_t found = HANG_NONE;
+    for (uint32_t i = 0; rank->rank >= 0 && i < count; i++) {
+        const struct hang_rank *first = &jobs[i].ranks[0];
+        if (first->rank < 0 || first->user != rank->user || first->world_size != rank->world_size)
+            continue;
+        if (i < known && found != HANG_NONE)
+            return HANG_NONE; /* either of two */
+        if (found == HANG_NONE)
+            found = i;
+    }
+    return found;
 }
 
 /* Joining: who is in a communicator, and where in it. */
@@ -398,7 +420,7 @@ struct hang_model *hang_split(struct hang_model *model, size_t *count)
     for (uint32_t i = 0; i < model->rank_count; i++) {
         if (model->ranks[i].seat_count)
             continue;
-        uint32_t job = job_of_single(jobs, known, &model->ranks[i]);
+        uint32_t job = job_of_single(jobs, known, *count, &model->ranks[i]);
         move_rank(&jobs[job == HANG_NONE ? (*count)++ : job], &model->ranks[i]);
     }
     model->rank_count = 0; /* the parts belong to the jobs */

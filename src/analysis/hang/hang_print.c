@@ -223,8 +223,7 @@ static void write_call(struct json_writer *json, const char *key, const struct h
     if (place != UINT64_MAX)
         json_write_unsigned(json, "number", place);
     if (call->operation) {
-        const char *operation = collective_text((enum collective_operation)call->operation);
-        json_write_text(json, "operation", operation ? operation : "unknown");
+        json_write_text(json, "operation", hang_operation_word(call->operation));
         if (call->bytes != UINT64_MAX)
             json_write_unsigned(json, "bytes", call->bytes);
         if (call->line)

@@ -1,5 +1,6 @@
 /* Reads what is known of ranks: from the processes of this host, from files of live states that outlive their
- * process, and from what `cuspan hang --json --this-host` printed on other hosts.
+ * process, from reports of hangs in files of OTLP logs, and from what `cuspan hang --json --this-host`
+ * printed on other hosts.
  *
  * Nothing here trusts the writer. A live state is copied and checked (model/hang/live_reader.h); a process of
  * another user may have any file behind its descriptors, so that only a regular one is opened for reading. */
@@ -8,8 +9,7 @@
 #include "analysis/hang/hang.h"
 #include "base/text/json_writer.h"
 
-#define LIVE_FILE_SUFFIX    ".live"
-#define HANG_FILE_BYTES_MAX (256u << 20) /* of JSON */
+#define LIVE_FILE_SUFFIX ".live"
 
 struct hang_host {
     size_t found;   /* processes with a live state */
@@ -21,12 +21,16 @@ void hang_read_host(struct hang_model *model, const char *proc, struct hang_host
 /* The files of live states in a directory of control sockets (base/control_path.h), most of which are of
  * ended processes. Skips unreadable ones. */
 void hang_read_folder(struct hang_model *model, const char *path);
-/* A file of a live state, or of JSON; "-": standard input. Ranks that were read before
- * an error stay. IO, INVALID. */
+/* A file of a live state, or of lines of JSON, maybe compressed; "-": standard input. Ranks that were read
+ * before an error stay. IO, INVALID. */
 enum status hang_read_file(struct hang_model *model, const char *path, struct error *err) MUST_CHECK;
 
 /* Where a process is outside CUDA, from its state and the kernel function in which it sleeps. */
 enum hang_where hang_where_in_kernel(char state, const char *kernel_function, bool has_dead_child);
+
+/* Adds the reports of a document of OTLP logs, the latest of each process. False: it is not OTLP. */
+struct yyjson_val;
+bool hang_read_logs(struct hang_model *model, struct yyjson_val *root);
 
 /* The ranks as members of an open object: "ranks", with their calls. */
 void hang_write_ranks(struct json_writer *json, const struct hang_model *model);

@@ -62,8 +62,7 @@ void hang_add_call(struct text *text, const struct hang_call *call)
                                         "int64",   "uint64",   "float16",    "float32",
                                         "float64", "bfloat16", "float8e4m3", "float8e5m2"};
     char size[TEXT_NUMBER_BYTES];
-    const char *name = collective_text((enum collective_operation)call->operation);
-    text_add(text, name ? name : "a call");
+    text_add(text, hang_operation_word(call->operation));
     if (call->bytes != UINT64_MAX)
         text_add_format(text, " of %s", text_bytes(size, call->bytes));
     if (call->datatype && call->datatype <= sizeof types / sizeof *types)

@@ -138,7 +138,7 @@ class Hang(unittest.TestCase):
 
     def test_wrong_files(self):
         wrong = Path(self.folder.name) / "wrong"
-        for text, part in (("", "empty"), ("[1]", "not what"), ("{", "neither a live state nor JSON"), ('{"cuspan_hang": 2}', "not what"),
+        for text, part in (("", "empty"), ("[1]", "neither OTLP nor"), ("{", "neither a live state nor JSON"), ('{"cuspan_hang": 2}', "neither OTLP nor"),
                            ("cuspanLV and no more", "not a live state")):
             wrong.write_text(text)
             done = self.run_hang(wrong)
