@@ -283,7 +283,7 @@ part_containers-full() { wait_for_jaeger && tests/containers/run.sh suite; }
 part_fleet-failures() { release_build && wait_for_jaeger && tests/fleet/run.sh --failures; }
 part_ranks() {
     release_build && tests/training/jobs_test.py --build build --long --jobs "$(nproc)" &&
-        tests/training/acceptance.py --driver build/ranks_driver --long
+        tests/training/acceptance.py --driver build/ranks_driver --long && build/hang_simulate 200 1
 }
 part_engines() { release_build && tests/engines/run.sh main build; }
 part_engines-versions() { release_build && tests/engines/run.sh versions build; }

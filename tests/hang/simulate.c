@@ -50,8 +50,8 @@ static const struct {
     enum knowledge knowledge;
     uint32_t lost;      /* of 1,000 reports */
     uint32_t named_min; /* percent */
-} modes[] = {{"lower limits of ends", KNOWS_LIMITS, 0, 65},
-             {"exact ends", KNOWS_ENDS, 0, 88},
+} modes[] = {{"lower limits of ends", KNOWS_LIMITS, 0, 70},
+             {"exact ends", KNOWS_ENDS, 0, 90},
              {"exact ends, data types, oldest GPU work", KNOWS_EVERYTHING, 0, 95},
              {"the same, 1 % of the reports lost", KNOWS_EVERYTHING, 10, 95}};
 #define MODES (sizeof modes / sizeof *modes)

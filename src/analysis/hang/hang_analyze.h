@@ -81,4 +81,6 @@ bool hang_find_uneven(const struct hang_model *model, uint32_t communicator, str
  * differs. */
 bool hang_find_order(const struct hang_model *model, uint32_t a, uint64_t place_a, uint32_t b,
                      uint64_t place_b, struct hang_verdict *verdict);
+/* The same for any two calls that may be open. It is never sure: on other streams, the order is harmless. */
+bool hang_find_other_order(const struct hang_model *model, struct hang_verdict *verdict);
 void hang_verdict_add(struct hang_verdict *verdict, uint32_t rank);

@@ -1,5 +1,6 @@
 #include "analysis/hang/hang_analyze.h"
 
+#include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
@@ -77,6 +78,7 @@ bool hang_find_order(const struct hang_model *model, uint32_t a, uint64_t place_
                      uint64_t place_b, struct hang_verdict *verdict)
 {
     const struct hang_call *first = call_of_any(model, a, place_a), *second = call_of_any(model, b, place_b);
+    const struct hang_verdict before = *verdict;
     if (!first || !second)
         return false;
     verdict->communicator = a;
@@ -92,11 +94,76 @@ bool hang_find_order(const struct hang_model *model, uint32_t a, uint64_t place_
         if (votes[r])
             counts[votes[r] > 0]++;
     }
-    bool differs = counts[0] && counts[1];
-    if (differs)
+    bool is_divided = counts[0] && counts[1];
+    if (is_divided)
         name_order(model, votes, counts, verdict);
+    else
+        *verdict = before;
     free(votes);
-    return differs;
+    return is_divided;
+}
+
+/* Calls of a rank that may be open, in the order of time. */
+struct open_call {
+    uint64_t enqueued_ns, place;
+    uint32_t communicator;
+};
+
+static int by_time(const void *a, const void *b)
+{
+    return ORDER(((const struct open_call *)a)->enqueued_ns, ((const struct open_call *)b)->enqueued_ns);
+}
+
+static size_t find_open(const struct hang_model *model, const struct hang_rank *rank, struct open_call *calls)
+{
+    size_t count = 0;
+    for (uint32_t s = 0; s < rank->seat_count; s++) {
+        const struct hang_seat *seat = &rank->seats[s];
+        uint64_t floor = model->communicators[seat->communicator].floor;
+        for (uint32_t i = 0; seat->is_aligned && i < seat->collective_count; i++)
+            if (seat->window + i >= floor)
+                calls[count++] =
+                    (struct open_call){seat->calls[i].enqueued_ns, seat->window + i, seat->communicator};
+    }
+    sort_array(calls, count, sizeof *calls, by_time);
+    return count;
+}
+
+/* Some members of both communicators make one call first, and some the other. */
+static bool differs(const struct hang_model *model, const struct open_call *first,
+                    const struct open_call *second)
+{
+    bool has[2] = {false, false};
+    const struct hang_communicator *of = &model->communicators[first->communicator];
+    for (uint32_t i = 0; i < of->member_count; i++) {
+        const struct hang_rank *rank = &model->ranks[of->members[i].rank];
+        const struct hang_seat *other = hang_seat_of(rank, second->communicator);
+        const struct hang_call *a = hang_call_at(&rank->seats[of->members[i].seat], first->place);
+        const struct hang_call *b = other ? hang_call_at(other, second->place) : NULL;
+        if (a && b && a->enqueued_ns != b->enqueued_ns)
+            has[a->enqueued_ns > b->enqueued_ns] = true;
+    }
+    return has[0] && has[1];
+}
+
+bool hang_find_other_order(const struct hang_model *model, struct hang_verdict *verdict)
+{
+    struct open_call *calls = xcalloc(LIVE_COMMUNICATORS * LIVE_ENTRIES, sizeof *calls);
+    bool is_found = false;
+    for (size_t r = 0; r < model->rank_count && !is_found; r++) {
+        size_t count = find_open(model, &model->ranks[r], calls);
+        for (size_t i = 1; i < count && !is_found; i++) {
+            const struct open_call *first = &calls[i - 1], *second = &calls[i];
+            if (second->communicator < first->communicator) /* the smaller one is searched */
+                first = second, second = &calls[i - 1];
+            is_found = first->communicator != second->communicator && differs(model, first, second) &&
+                       hang_find_order(model, first->communicator, first->place, second->communicator,
+                                       second->place, verdict);
+        }
+    }
+    verdict->is_sure = false;
+    free(calls);
+    return is_found;
 }
 
 /* Calls of a communicator are counted up to a call of another one, which all of its members have made, too.

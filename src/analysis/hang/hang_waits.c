@@ -322,7 +322,7 @@ static bool find_circle(const struct waits *waits, struct hang_verdict *verdict)
             if (seat->ended <= node->place && other->communicator != HANG_NONE && !is_same_node(node, other))
                 next = of->members[i].rank;
         }
-        if (next == HANG_NONE)
+        if (next == HANG_NONE || waits->at[next].communicator == HANG_NONE)
             return false;
         const struct node *other = &waits->at[next];
         if (steps >= model->rank_count && node->operation == COLLECTIVE_NONE &&
@@ -331,29 +331,6 @@ static bool find_circle(const struct waits *waits, struct hang_verdict *verdict)
                             verdict))
             return true;
         rank = next;
-    }
-    return false;
-}
-
-/* Calls that are still open, one after the other on a rank, which another rank makes in the other order. With
- * ends that are only lower limits, it may be harmless, but then nothing else is known either. */
-static bool find_other_order(const struct hang_model *model, struct hang_verdict *verdict)
-{
-    for (size_t r = 0; r < model->rank_count; r++) {
-        const struct hang_rank *rank = &model->ranks[r];
-        for (uint32_t s = 0; s < rank->seat_count; s++)
-            for (uint32_t t = 0; t < s; t++) {
-                const struct hang_seat *a = &rank->seats[s], *b = &rank->seats[t];
-                uint64_t last_a = a->entered - 1, last_b = b->entered - 1;
-                if (a->entered && b->entered && last_a >= model->communicators[a->communicator].floor &&
-                    last_b >= model->communicators[b->communicator].floor &&
-                    hang_find_order(model, a->communicator, last_a, b->communicator, last_b, verdict)) {
-                    verdict->is_sure = false;
-                    return true;
-                }
-            }
-        if (r == 0 && rank->seat_count)
-            break; /* the others' orders were compared with this one's */
     }
     return false;
 }
@@ -388,7 +365,7 @@ static void judge(const struct waits *waits, struct hang_verdict *verdict)
         bool has_lack = waits->lack_count > 0;
         if (has_lack)
             set_node(waits, verdict, &waits->lacks[0]);
-        if (has_lack || !find_other_order(model, verdict))
+        if (has_lack || !hang_find_other_order(model, verdict))
             verdict->kind = hang_expected(model) > model->rank_count ? HANG_NO_REPORT : HANG_UNKNOWN_CAUSE;
     }
 }

@@ -209,6 +209,23 @@ static void test_other_threads_make_a_skip_unsure(void **state)
     expect(HANG_SKIPPED, false, 2);
 }
 
+/* As in reports: two calls of a rank may seem to be made at once. */
+static void test_equal_times_show_no_order(void **state)
+{
+    for (int step = 0; step < 3; step++) {
+        call_all(1, COLLECTIVE_ALL_REDUCE, 4096);
+        for (uint32_t i = 0; i < 4; i++)
+            if (step < 2 || i != 3)
+                call(i, 0, COLLECTIVE_ALL_REDUCE, 4);
+    }
+    for (int i = 0; i < 4; i++) {
+        all.ranks[i].seats[0].completed = 2;
+        all.ranks[i].seats[1].completed = 3;
+    }
+    all.ranks[2].seats[1].calls[2].enqueued_ns = all.ranks[2].seats[0].calls[1].enqueued_ns;
+    expect(HANG_BEHIND, false, 3);
+}
+
 static void wait_for(uint32_t missing)
 {
     for (uint32_t i = 0; i < 4; i++)
@@ -336,6 +353,15 @@ static void test_a_receive_waits_for_the_sender(void **state)
         "recv of 64 B from its rank 1");
 }
 
+static void test_a_send_and_its_receive_do_not_end(void **state)
+{
+    call(0, 1, COLLECTIVE_SEND, 64)->peer = 1;
+    call(1, 1, COLLECTIVE_RECV, 64)->peer = 0;
+    expect(HANG_INSIDE, false, -1);
+    assert_int_equal(jobs[0].communicators[verdict.communicator].id, PAIRS);
+    assert_int_equal(verdict.call.operation, COLLECTIVE_SEND);
+}
+
 static void order(void)
 {
     for (uint32_t i = 0; i < 4; i++) {
@@ -366,6 +392,7 @@ static void test_nothing_differs(void **state)
     for (int i = 0; i < 4; i++)
         all.ranks[i].seats[0].is_exact = false;
     expect(HANG_UNKNOWN_CAUSE, false, -1);
+    assert_int_equal(verdict.communicator, HANG_NONE);
 }
 
 static void test_the_report_fits_the_screen(void **state)
@@ -443,6 +470,7 @@ int main(void)
                                        TEST(test_later_calls_show_one_too_many),
                                        TEST(test_calls_of_another_communicator_show_a_skip),
                                        TEST(test_other_threads_make_a_skip_unsure),
+                                       TEST(test_equal_times_show_no_order),
                                        TEST(test_a_host_elsewhere_is_the_cause),
                                        TEST(test_a_host_that_moves_is_not_sure),
                                        TEST(test_an_unknown_place_is_not_sure),
@@ -457,6 +485,7 @@ int main(void)
                                        TEST(test_the_network_is_sure_only_if_all_gpus_are_inside),
                                        TEST(test_a_silent_member_may_be_the_cause),
                                        TEST(test_a_receive_waits_for_the_sender),
+                                       TEST(test_a_send_and_its_receive_do_not_end),
                                        TEST(test_another_order_is_a_circle),
                                        TEST(test_another_order_without_exact_ends_is_not_sure),
                                        TEST(test_nothing_differs),
