@@ -252,20 +252,50 @@ enum status hang_read_file(struct hang_model *model, const char *path, struct er
     return status == STATUS_OK ? STATUS_OK : error_set(err, status, "%s: %s", path, why.text);
 }
 
+static uint64_t process_key(const struct hang_rank *rank, uint64_t started_ticks)
+{
+    uint64_t key = hash_word(hash_text(HASH_START, rank->host ? rank->host : ""), (uint64_t)rank->pid);
+    return hash_mix(hash_word(key, started_ticks));
+}
+
+/* A report knows the line, and the live state of the same process everything else. */
+static void add_line(struct hang_rank *to, const struct hang_rank *report)
+{
+    if (!to->line)
+        to->line = report->line;
+    if (!to->function)
+        to->function = report->function;
+    if (to->where == HANG_HOST)
+        to->where = report->where;
+}
+
 void hang_drop_repeated(struct hang_model *model)
 {
-    struct int_map known = {0};
+    struct int_map known = {0}, processes = {0};
     size_t kept = 0;
+    for (uint32_t i = 0; i < model->rank_count; i++) {
+        struct hang_rank *rank = &model->ranks[i];
+        if (rank->started_ticks && int_map_get(&processes, process_key(rank, 0)) == MAP_NONE)
+            int_map_set(&processes, process_key(rank, 0), i);
+    }
+    for (size_t i = 0; i < model->rank_count; i++) {
+        const struct hang_rank *rank = &model->ranks[i];
+        uint32_t live = rank->started_ticks ? MAP_NONE : int_map_get(&processes, process_key(rank, 0));
+        if (live != MAP_NONE)
+            add_line(&model->ranks[live], rank);
+    }
     for (size_t i = 0; i < model->rank_count; i++) {
         struct hang_rank *rank = &model->ranks[i];
-        uint64_t process =
-            hash_word(hash_text(HASH_START, rank->host ? rank->host : ""), (uint64_t)rank->pid);
-        uint64_t key = hash_mix(hash_word(process, rank->started_ticks));
-        if (!rank->started_ticks || int_map_exchange(&known, key, 0) == MAP_NONE)
-            model->ranks[kept++] = *rank;
-        else
+        bool is_repeated =
+            rank->started_ticks
+                ? int_map_exchange(&known, process_key(rank, rank->started_ticks), 0) != MAP_NONE
+                : int_map_get(&processes, process_key(rank, 0)) != MAP_NONE;
+        if (is_repeated)
             hang_rank_deinit(rank);
+        else
+            model->ranks[kept++] = *rank;
     }
     model->rank_count = kept;
     int_map_deinit(&known);
+    int_map_deinit(&processes);
 }

@@ -37,5 +37,6 @@ void hang_write_ranks(struct json_writer *json, const struct hang_model *model);
 /* Adds the ranks of documents that were written so. INVALID. */
 enum status hang_read_json(struct hang_model *model, char *text, size_t len, struct error *err) MUST_CHECK;
 
-/* Removes ranks of a process that was read before: a live state comes before a file of it. */
+/* Removes ranks of a process that was read before: a live state comes before a file of it. A report only adds
+ * the line to the live state of the same process. */
 void hang_drop_repeated(struct hang_model *model);

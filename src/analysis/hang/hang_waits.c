@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CIRCLE_STARTS 32 /* ranks from which circles are looked for */
+
 /* A call that ranks wait in: a place of a communicator, or a send or receive between two ranks. */
 struct node {
     uint32_t communicator; /* HANG_NONE: none */
@@ -234,6 +236,8 @@ static void set_node(const struct waits *waits, struct hang_verdict *verdict, co
 
 static bool is_earlier(const struct node *a, const struct node *b)
 {
+    if ((a->operation == COLLECTIVE_NONE) != (b->operation == COLLECTIVE_NONE))
+        return a->operation == COLLECTIVE_NONE;
     return a->communicator != b->communicator ? a->communicator < b->communicator : a->place < b->place;
 }
 
@@ -265,7 +269,10 @@ static bool take_sinks(const struct waits *waits, enum sink kind, struct hang_ve
         int urgent = kind == SINK_HOST && sink->kind == kind ? urgency(rank_of(waits, sink->rank)->where) : 0;
         if (sink->kind != kind || urgent < most)
             continue;
-        if (urgent > most || is_earlier(&sink->node, &best->node))
+        /* Of communicators with silent members, the one with the most witnesses. */
+        if (urgent > most || (kind == SINK_BLIND ? is_earlier(&best->node, &sink->node) &&
+                                                       sink->node.operation == COLLECTIVE_NONE
+                                                 : is_earlier(&sink->node, &best->node)))
             best = sink;
         most = urgent;
     }
@@ -304,11 +311,11 @@ static void judge_inside(const struct waits *waits, struct hang_verdict *verdict
     verdict->is_sure = are_inside; /* otherwise a kernel before it may not end */
 }
 
-/* Without any sink, ranks wait in a circle. Each pair of neighbors may have the calls in another order. */
-static bool find_circle(const struct waits *waits, struct hang_verdict *verdict)
+/* From a rank to one that it waits for, and so on. Each pair of neighbors in a circle may have the calls in
+ * another order. */
+static bool follow_circle(const struct waits *waits, uint32_t rank, struct hang_verdict *verdict)
 {
     const struct hang_model *model = waits->model;
-    uint32_t rank = 0;
     while (rank < model->rank_count && waits->at[rank].communicator == HANG_NONE)
         rank++;
     for (size_t steps = 0; rank < model->rank_count && steps < 2 * model->rank_count; steps++) {
@@ -335,6 +342,15 @@ static bool find_circle(const struct waits *waits, struct hang_verdict *verdict)
     return false;
 }
 
+static bool find_circle(const struct waits *waits, struct hang_verdict *verdict)
+{
+    size_t count = waits->model->rank_count;
+    for (size_t rank = 0; rank < count; rank += 1 + count / CIRCLE_STARTS)
+        if (follow_circle(waits, (uint32_t)rank, verdict))
+            return true;
+    return false;
+}
+
 static bool find_uneven(const struct waits *waits, struct hang_verdict *verdict)
 {
     for (size_t i = 0; i < waits->lack_count; i++)
@@ -357,11 +373,13 @@ static void judge(const struct waits *waits, struct hang_verdict *verdict)
         judge_inside(waits, verdict);
     } else if (take_sinks(waits, SINK_BEHIND, verdict)) {
         verdict->kind = HANG_BEHIND;
+    } else if (find_circle(waits, verdict)) {
+        return;
     } else if (take_sinks(waits, SINK_BLIND, verdict)) {
         verdict->kind = HANG_NO_REPORT;
         verdict->silent_count = model->communicators[verdict->communicator].size -
                                 model->communicators[verdict->communicator].member_count;
-    } else if (!find_circle(waits, verdict)) {
+    } else {
         bool has_lack = waits->lack_count > 0;
         if (has_lack)
             set_node(waits, verdict, &waits->lacks[0]);

@@ -805,8 +805,8 @@ const struct command commands[] = {
             "another order, whether this is sure, and what is unknown. Without FILE, the processes of this "
             "user on this host; for root, of all users."
             "\n\n"
-            "FILE is what --json --this-host printed on other hosts (\"-\": standard input), or a file of a "
-            "live state that an ended process has left."
+            "FILE is what --json --this-host printed on other hosts (\"-\": standard input), a file of OTLP "
+            "logs with reports of agents, or a file of a live state that an ended process has left."
             "\n\n"
             "The exit status is 3 if a job hangs, 0 if none does, and 1 if nothing is known or a FILE cannot "
             "be read.",

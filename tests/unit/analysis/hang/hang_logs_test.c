@@ -58,7 +58,7 @@ static int clean(void **state)
     return 0;
 }
 
-/* What the agent sends. */
+/* The line that the agent sends. */
 static void take(enum stall_event event, uint64_t time_ns, size_t bytes)
 {
     struct stall stall = {

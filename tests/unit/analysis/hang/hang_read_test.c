@@ -294,6 +294,27 @@ static void test_files_of_ended_processes(void **state)
     assert_int_equal(model.rank_count, 1);
 }
 
+static void test_a_report_adds_the_line(void **state)
+{
+    struct hang_rank *live = add_full_rank(), *report = hang_add(&model);
+    live = &model.ranks[0];
+    live->line = NULL;
+    live->where = HANG_HOST;
+    *report = (struct hang_rank){.rank = 3,
+                                 .pid = live->pid,
+                                 .host = live->host,
+                                 .where = HANG_LOCK,
+                                 .function = "no",
+                                 .line = "a.py:7"};
+    hang_add(&model)->pid = live->pid; /* on an unknown host: another process */
+    hang_drop_repeated(&model);
+    assert_int_equal(model.rank_count, 2);
+    assert_string_equal(model.ranks[0].line, "a.py:7");
+    assert_string_equal(model.ranks[0].function, "read");
+    assert_int_equal(model.ranks[0].where, HANG_LOCK);
+    assert_int_equal(model.ranks[0].seat_count, 1);
+}
+
 static void test_a_folder_that_others_write_to_is_skipped(void **state)
 {
     close(create("5.live", 5));
@@ -343,6 +364,7 @@ int main(void)
                                        TEST(test_this_process_is_found),
                                        TEST(test_an_inherited_state_is_not_the_process_s),
                                        TEST(test_files_of_ended_processes),
+                                       TEST(test_a_report_adds_the_line),
                                        TEST(test_a_folder_that_others_write_to_is_skipped),
                                        TEST(test_wrong_files),
                                        TEST(test_places_in_the_kernel)};
