@@ -18,6 +18,7 @@
 
 #define LINK_NAME  "/memfd:" LIVE_STATE_NAME
 #define PATH_BYTES 320
+#define LOOKS      3
 
 enum hang_where hang_where_in_kernel(char state, const char *kernel_function, bool has_dead_child)
 {
@@ -111,8 +112,11 @@ static bool read_process(struct hang_model *model, const char *proc, int32_t pid
     if (live < 0)
         return false;
     struct stat owner = {.st_uid = 0};
-    enum status status =
-        fstat(live, &owner) == 0 ? live_view_read(live, view, &err) : error_set(&err, STATUS_IO, "%m");
+    enum status status = fstat(live, &owner) == 0 ? STATUS_OK : error_set(&err, STATUS_IO, "%m");
+    view->has_look = false;
+    for (int i = 0; status == STATUS_OK && i < LOOKS && !view->has_look;
+         i++) /* one may be written meanwhile */
+        status = live_view_read(live, view, &err);
     close(live);
     /* Forked children inherit the descriptor. */
     if (status != STATUS_OK || !read_stat(proc, pid, &state, &ticks) ||

@@ -13,6 +13,7 @@ import unittest
 from pathlib import Path
 
 BUILD = Path("build")
+RECORDING = Path(__file__).resolve().parents[2] / "training/recordings/ddp-gpu/rank1.cuspanrec"
 
 
 class Job:
@@ -33,8 +34,12 @@ class Job:
 
 
 def wait_for_state(pid, state):
-    for _ in range(1000):
-        if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in state:
+    for _ in range(6000):
+        try:
+            found = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            found = "X"
+        if found in state:
             return
         time.sleep(0.01)
     raise AssertionError(f"process {pid} does not reach state {state}")
@@ -135,6 +140,46 @@ class Hang(unittest.TestCase):
         self.assertIn(f"rank {job.culprit} stopped by a signal or debugger; others wait for call", done.stdout)
         self.assertIn("This is sure.", done.stdout)
         self.assertIn(f"Rank {job.culprit} is process {job.pids[job.culprit]} on ", done.stdout)
+
+    def test_the_agent_itself(self):
+        """A real agent in a call of NCCL that does not return: its live state, its report and its file say the same."""
+        logs = Path(self.folder.name) / "agent.jsonl"
+        environment = {**os.environ, "CUSPAN_CONTROL_DIRECTORY": self.folder.name, "CUSPAN_REPLAY_FAIL": "nccl-hangs=60,nccl-hangs-ms=120000"}
+        settings = [f"--set={one}" for one in ("hang.watch=on", "hang.after_ms=50", "steps.traced=all")]
+        pid = None
+        agent = subprocess.Popen([BUILD / "cuspan", "replay", "--quiet", "--file", logs, *settings, RECORDING], env=environment,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            pid = self.wait_for_report(logs)
+            wait_for_state(pid, "SR")
+            exported = json.loads(self.run_hang("--json", "--this-host").stdout)
+            live, = [rank for rank in exported["ranks"] if rank["pid"] == pid]
+            reported = self.run_hang("--json", logs)
+        finally:
+            if pid:
+                os.kill(pid, signal.SIGKILL)
+            agent.kill()
+            agent.wait()
+        self.assertEqual((live["where"], live["watch"], live["still"]), ("nccl", "stalled", True))
+        self.assertEqual(reported.returncode, 3, reported.stderr)
+        of_report, = json.loads(reported.stdout)["jobs"]
+        wait_for_state(pid, "ZX")
+        of_file, = json.loads(self.run_hang("--json", f"{self.folder.name}/{pid}.live").stdout)["jobs"]
+        self.assertEqual((of_report["ended"], of_file["ended"]), (False, True))
+        alive = Path(self.folder.name) / "live.json"
+        alive.write_text(json.dumps({"cuspan_hang": 1, "ranks": [live]}))
+        of_live, = json.loads(self.run_hang("--json", alive).stdout)["jobs"]
+        for one in (of_report, of_file, of_live):
+            self.assertEqual((one["kind"], one["ranks_known"], one["ranks_expected"]), ("no_report", 1, live["world_size"]))
+        self.assertEqual(sum(seat["enqueued"] for seat in live["communicators"]), 60)
+
+    def wait_for_report(self, logs):
+        for _ in range(6000):
+            found = re.search(r'"resourceLogs".*\\"pid\\":(\d+)', logs.read_text()) if logs.exists() else None
+            if found:
+                return int(found[1])
+            time.sleep(0.01)
+        raise AssertionError("the agent reports no hang")
 
     def test_wrong_files(self):
         wrong = Path(self.folder.name) / "wrong"
