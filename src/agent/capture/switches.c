@@ -525,6 +525,13 @@ static enum status choose_api(struct error *err)
     return STATUS_OK;
 }
 
+/* An agent that is attached to a running program cannot know whether it has made graphs, and enabling graph
+ * records after that crashes CUPTI before 13.5, whatever its API (docs/cupti.md). */
+static bool graphs_came_first(void)
+{
+    return settings->cupti.graph_records == GRAPH_RECORDS_IF_SAFE && cupti->version < CUPTI_VERSION_13_5;
+}
+
 static enum status enable(bool is_again, struct error *err)
 {
     uint64_t fields[ACTIVITY_KINDS_MAX] = {0};
@@ -539,7 +546,7 @@ static enum status enable(bool is_again, struct error *err)
         fields[ACTIVITY_UNIFIED_MEMORY] = 0;
         unified_memory_is_due = true;
     }
-    if (is_again) { /* too late: graphs may have been instantiated meanwhile */
+    if (is_again || graphs_came_first()) { /* too late: graphs may have been instantiated meanwhile */
         fields[ACTIVITY_GRAPH_TRACE] = 0;
         atomic_store(&graphs_are_due, false);
     }

@@ -130,6 +130,50 @@ void variables_take(void)
     read_resolver_variables();
 }
 
+#define SET "CUSPAN_SET="
+
+/* `before`: settings that come first, because later ones override them; NULL: none. */
+static bool add_line(struct copy *copy, const char *line, size_t length, const char *before)
+{
+    size_t name = sizeof SET - 1;
+    if (length <= name || strncmp(line, SET, name) != 0)
+        before = NULL;
+    if (!has_room(copy, length + (before ? strlen(before) + 1 : 0) + 1))
+        return false;
+    if (before && *before) {
+        copy->used += (size_t)sprintf(copy->text + copy->used, SET "%s;", before);
+        line += name;
+        length -= name;
+    }
+    memcpy(copy->text + copy->used, line, length);
+    copy->used += length;
+    copy->text[copy->used++] = '\0';
+    return true;
+}
+
+/* The former copy stays, because other threads may have its variables. */
+bool variables_lay_over(const char *lines)
+{
+    struct copy copy = {NULL, 0, 0};
+    bool is_whole = has_room(&copy, 0);
+    const char *before = variables_get("CUSPAN_SET");
+    for (const char *line = lines; is_whole && *line; line += strcspn(line, "\n"), line += *line == '\n')
+        if (*line != '\n')
+            is_whole = add_line(&copy, line, strcspn(line, "\n"), before);
+    size_t known = copy.used;
+    for (const char *at = atomic_load(&taken); is_whole && at && *at; at += strlen(at) + 1)
+        if (!has_name(&copy, known, at))
+            is_whole = add_line(&copy, at, strlen(at), NULL);
+    if (!is_whole) {
+        free(copy.text);
+        return false;
+    }
+    copy.text[copy.used] = '\0';
+    atomic_store(&taken, copy.text);
+    make_list(copy.text);
+    return true;
+}
+
 const char *variables_get(const char *name)
 {
     size_t length = strlen(name);

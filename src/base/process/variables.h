@@ -2,8 +2,15 @@
  * frees the array that another thread's getenv() reads. */
 #pragma once
 
+#include <stdbool.h>
+
 /* Copies the environment, on the host's thread that starts the agent. The first call counts. */
 void variables_take(void);
+
+/* Lays lines "NAME=VALUE" over the copy, for an agent that is attached to a running program. Settings in
+ * CUSPAN_SET follow those that the program has there. Call it after variables_take() and before the settings
+ * are read. False: out of memory. */
+bool variables_lay_over(const char *lines);
 
 /* A variable as it was then, or NULL. Before variables_take(), as it is now. A setuid process has none,
  * because its caller must not control it. Any thread; valid until the process ends. */

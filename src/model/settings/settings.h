@@ -31,7 +31,8 @@ enum hang_watch { HANG_WATCH_AUTO, HANG_WATCH_ON, HANG_WATCH_OFF };
 /* The stacks of threads in reports of hangs. */
 enum hang_stacks { HANG_STACKS_FULL, HANG_STACKS_FUNCTIONS, HANG_STACKS_NONE };
 enum start_on { START_ON_PROCESS, START_ON_CONTROL };
-enum graph_records { GRAPH_RECORDS_WHEN_USED, GRAPH_RECORDS_ALWAYS };
+/* IF_SAFE: of an attached agent, not before CUPTI 13.5. */
+enum graph_records { GRAPH_RECORDS_WHEN_USED, GRAPH_RECORDS_ALWAYS, GRAPH_RECORDS_IF_SAFE };
 enum counters_replay { REPLAY_NONE, REPLAY_KERNEL, REPLAY_LOOP };
 enum compression { COMPRESSION_NONE, COMPRESSION_GZIP, COMPRESSION_ZSTD };
 enum exporter_kind { EXPORTER_OTLP_HTTP, EXPORTER_OTLP_GRPC, EXPORTER_FILE, EXPORTER_CONSOLE };

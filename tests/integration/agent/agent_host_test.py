@@ -559,7 +559,7 @@ class Library(Case):
         names = [line.split()[-1] for line in self.tool("nm", "-D", "--defined-only").splitlines()]
         names = [name.split("@")[0] for name in names if " A " not in name and not name.startswith("CUSPAN_")]
         self.assertEqual(names, ["InitializeInjection", "InitializeInjectionNvtx2", "InitializeInjectionNvtxExtension",
-                                 "cuspan_agent_api", "cuspan_doctor_api", "cuspan_python_tools", "cuspan_python_watcher", "cuspan_root_api",
+                                 "cuspan_agent_api", "cuspan_agent_attach", "cuspan_doctor_api", "cuspan_python_tools", "cuspan_python_watcher", "cuspan_root_api",
                                  *(f"ncclProfiler_v{version}" for version in range(1, 7))])
 
     def test_needs_libc_alone(self):

@@ -51,6 +51,36 @@ static void test_odd_variables(void)
     assert_null(variables_get("none"));
 }
 
+/* For an agent that is attached. */
+static void test_others_laid_over(void)
+{
+    char *before[] = {"KEPT=1", "OTEL_SERVICE_NAME=old", "CUSPAN_SET=a=1", NULL};
+    environ = before;
+    variables_take();
+    const char *old = variables_get("OTEL_SERVICE_NAME");
+    assert_true(variables_lay_over("OTEL_SERVICE_NAME=new\n\nCUSPAN_SET=b=2;c=3\nMORE=x=y"));
+    assert_string_equal(old, "old"); /* stays valid */
+    assert_string_equal(variables_get("OTEL_SERVICE_NAME"), "new");
+    assert_string_equal(variables_get("CUSPAN_SET"), "a=1;b=2;c=3");
+    assert_string_equal(variables_get("MORE"), "x=y");
+    assert_string_equal(variables_get("KEPT"), "1");
+    assert_string_equal(variables_all()[0], "OTEL_SERVICE_NAME=new");
+    assert_string_equal(variables_all()[3], "KEPT=1");
+    assert_null(variables_all()[4]);
+    assert_string_equal(getenv("OTEL_SERVICE_NAME"), "old");
+    assert_true(variables_lay_over(""));
+    assert_string_equal(variables_get("CUSPAN_SET"), "a=1;b=2;c=3");
+}
+
+static void test_a_first_setting(void)
+{
+    char *before[] = {"CUSPAN_SET=", NULL};
+    environ = before;
+    variables_take();
+    assert_true(variables_lay_over("CUSPAN_SET=b=2"));
+    assert_string_equal(variables_get("CUSPAN_SET"), "b=2");
+}
+
 static void *change(void *unused)
 {
     char name[32];
@@ -92,6 +122,7 @@ static void test_nothing_is_lost_while_it_changes(void **state)
 int main(void)
 {
     struct CMUnitTest tests[] = {APART(test_as_it_was), APART(test_odd_variables),
+                                 APART(test_others_laid_over), APART(test_a_first_setting),
                                  cmocka_unit_test(test_nothing_is_lost_while_it_changes)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

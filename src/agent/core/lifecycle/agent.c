@@ -57,6 +57,7 @@ static char why[ERROR_TEXT_MAX]; /* of DORMANT or OFF; written before the state 
 static uint64_t begun_ns;
 static const char *program = "";
 static struct capture_info info;
+static bool is_attached;      /* to a program that was running; written once, before the settings are read */
 static _Atomic pid_t starter; /* the process that at_exit() is for */
 static _Atomic pid_t owner;   /* the process that runs the agent, not its forked children; 0: none */
 
@@ -72,8 +73,11 @@ static bool read_settings(void)
             log_error("%s; this process is not traced (`cuspan check` shows all)", error);
         else
             log_error("cannot read the configuration: %s; this process is not traced", status_text(status));
+        snprintf(why, sizeof why, "%s", error ? error : status_text(status));
         return false;
     }
+    if (is_attached)
+        settings.cupti.graph_records = GRAPH_RECORDS_IF_SAFE;
     for (uint32_t i = 0; i < report->count; i++)
         log_warn("%s", report->messages[i].text);
     /* The program may change its directory before the last report is written. */
@@ -383,6 +387,24 @@ enum agent_answer agent_start(void)
     if (atomic_load(&state) != AGENT_RUNNING)
         return AGENT_FAILED;
     (void)sleep_control_begin_tracing(); /* even with capture.cuda_profiler */
+    return AGENT_DONE;
+}
+
+enum agent_answer agent_attach(const char *lines)
+{
+    if (!take_state(AGENT_NONE))
+        return AGENT_ALREADY;
+    variables_take();
+    is_attached = true;
+    if (variables_lay_over(lines)) {
+        set_state(begin(true));
+    } else {
+        snprintf(why, sizeof why, "%s", status_text(STATUS_NO_MEMORY));
+        set_state(AGENT_OFF);
+    }
+    if (atomic_load(&state) != AGENT_RUNNING)
+        return AGENT_FAILED;
+    (void)sleep_control_begin_tracing();
     return AGENT_DONE;
 }
 

@@ -24,6 +24,9 @@ enum agent_answer {
 };
 /* Starts the agent if CUDA has not, and starts tracing. May take some milliseconds in CUPTI. */
 enum agent_answer agent_start(void);
+/* Starts the agent that `cuspan attach` has loaded into this running process, and tracing. `lines` has
+ * variables "NAME=VALUE" that go before those of the environment. ALREADY: there is an agent. */
+enum agent_answer agent_attach(const char *lines);
 /* Stops tracing until the next start. */
 enum agent_answer agent_stop(void);
 enum agent_answer agent_flush(uint32_t timeout_ms);
