@@ -52,14 +52,15 @@
                "append spans to this file as OTLP JSON lines (\"-\": standard output)"),                     \
         FLAG(OPTION_CONSOLE, "console", "write spans to standard output, as OTLP JSON lines")
 
-static const struct command_option run_options[] = {
-    OUTPUT_OPTIONS,
-    FLAG(OPTION_SHARE, "share",
-         "trace beside profilers inside the program, such as PyTorch's (needs CUPTI 13.3 or later)"),
-    FLAG(OPTION_GIVE_WAY, "give-way",
-         "release CUPTI while a profiler inside the program traces, whatever the detail"),
-    AGENT_OPTIONS,
-    {0}};
+#define RUN_OPTIONS                                                                                          \
+    OUTPUT_OPTIONS,                                                                                          \
+        FLAG(OPTION_SHARE, "share",                                                                          \
+             "trace beside profilers inside the program, such as PyTorch's (needs CUPTI 13.3 or later)"),    \
+        FLAG(OPTION_GIVE_WAY, "give-way",                                                                    \
+             "release CUPTI while a profiler inside the program traces, whatever the detail"),               \
+        AGENT_OPTIONS
+
+static const struct command_option run_options[] = {RUN_OPTIONS, {0}};
 
 static const struct command_example run_examples[] = {
     {"cuspan run ./vector_add", "send spans to the collector or Jaeger at http://localhost:4318"},
@@ -371,6 +372,24 @@ static const struct command_example hang_examples[] = {
     {0}};
 
 static const struct command_option control_options[] = {ALL_AGENTS, ANSWER_TIMEOUT, DIRECTORY, {0}};
+
+static const struct command_option attach_options[] = {
+    RUN_OPTIONS,
+    FLAG(OPTION_ALL, "all", "attach to all processes of this user that use a GPU and have no agent"),
+    VALUE(OPTION_USER, "user", "NAME", "for root, with --all: the processes of this user"),
+    FLAG(OPTION_ALL_USERS, "all-users", "for root, with --all: the processes of all users"),
+    VALUE(OPTION_TIMEOUT, "timeout", "MS",
+          "limit for finding a thread at a safe place, and for the agent's start (10000)"),
+    DIRECTORY,
+    {0}};
+
+static const struct command_example attach_examples[] = {
+    {"cuspan attach 4242", "trace a running process, with the settings of its environment"},
+    {"sudo cuspan attach --file /tmp/trace.jsonl train.py", "write the spans of a running program to a file"},
+    {"cuspan attach --all --endpoint http://collector:4318",
+     "trace all your processes that use a GPU and have no agent"},
+    {"cuspan detach train.py", "stop tracing, and release CUPTI"},
+    {0}};
 
 static const struct command_option stop_options[] = {
     FLAG(OPTION_RELEASE, "release", "also release CUPTI to other tools until the next start"),
@@ -815,14 +834,47 @@ const struct command commands[] = {
         .related = "top ps",
     },
     {
+        .name = "attach",
+        .operands = "PID|PROGRAM",
+        .run = cmd_attach,
+        .summary = "trace a process that runs already, without restarting it",
+        .text =
+            "Loads the agent into a running process and starts tracing. One thread that sleeps is stopped "
+            "for about a millisecond and creates another one, which loads the agent; its own system call "
+            "continues. If the process cannot be attached to, one line says why, and it is unchanged."
+            "\n\n"
+            "The agent reads the settings in the environment with which the process was started, not in "
+            "that of this command; options override them. Files are opened by the process, as its user."
+            "\n\n"
+            "If the process has an agent already, this is `cuspan start`."
+            "\n\n"
+            "After an attach, these are unknown: CUDA graphs and memory from before, NVTX ranges, "
+            "operations of NCCL, and steps of training loops that only Python hooks can see. "
+            "The page attach.md of the documentation has the details.",
+        .options = attach_options,
+        .examples = attach_examples,
+        .related = "detach run ps",
+    },
+    {
+        .name = "detach",
+        .operands = "[PID|PROGRAM]",
+        .run = cmd_detach,
+        .summary = "stop tracing a process and release CUPTI to other tools",
+        .text = "The same as `cuspan stop --release`. Delivers what was captured, and leaves CUPTI, so that "
+                "calls run as without an agent and other "
+                "tools can use CUPTI. The agent stays in the process, with its threads asleep, until the "
+                "process ends. `cuspan start` traces again.",
+        .options = control_options,
+        .related = "attach stop start",
+    },
+    {
         .name = "start",
         .operands = "[PID|PROGRAM]",
         .run = cmd_start,
         .summary = "start tracing a process that has an agent",
         .text = "Starts an agent that waits (start_on: control), that was stopped, or that sleeps because "
-                "its process is not sampled. Without an operand, there must be exactly one agent. A process "
-                "that was started without the agent cannot be traced, because CUDA cannot load the agent "
-                "later. A program built with cuspan.h can load the agent itself.",
+                "its process is not sampled. Without an operand, there must be exactly one agent. `cuspan "
+                "attach` traces a process that was started without the agent.",
         .options = control_options,
         .examples = start_examples,
         .related = "stop flush ps",

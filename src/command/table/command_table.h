@@ -32,6 +32,8 @@ int cmd_ps(const struct command *command, int argc, char **argv);
 int cmd_status(const struct command *command, int argc, char **argv);
 int cmd_top(const struct command *command, int argc, char **argv);
 int cmd_hang(const struct command *command, int argc, char **argv);
+int cmd_attach(const struct command *command, int argc, char **argv);
+int cmd_detach(const struct command *command, int argc, char **argv);
 int cmd_start(const struct command *command, int argc, char **argv);
 int cmd_stop(const struct command *command, int argc, char **argv);
 int cmd_flush(const struct command *command, int argc, char **argv);

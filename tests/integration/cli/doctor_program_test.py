@@ -38,7 +38,7 @@ class Agents(doctor_case.Case):
         self.process(700, "old", ["/opt/cuspan/libcuspan.so (deleted)"], "cuspan/pipeline")
         self.says("agents.running", "ok", r"400 \(train\) has an active agent: /opt")
         self.says("agents.running", "warning", r"500 \(asleep\) .*does not trace", "OTEL_LOG_LEVEL=info")
-        self.says("agents.running", "warning", r"600 \(without\) uses CUDA", "cuspan run.*running process")
+        self.says("agents.running", "warning", r"600 \(without\) uses CUDA", "cuspan attach 600, or .*cuspan run")
         self.says("agents.running", "warning", r"700 \(old\) .*replaced", "restart the program")
 
     def test_real_process(self):

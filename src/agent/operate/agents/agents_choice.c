@@ -51,8 +51,9 @@ int agents_complain_none(const struct agents *agents, const struct agents_choice
         fprintf(stderr, "cuspan: no agent runs in %s; cuspan ps lists all agents\n", choice->which);
     else
         fputs("cuspan: no agent found. A program has an agent if it was started by `cuspan run`, or with "
-              "CUDA_INJECTION64_PATH=.../libcuspan.so in its environment, and has made a CUDA call. CUDA "
-              "cannot load the agent later; a program built with cuspan.h can load it itself\n",
+              "CUDA_INJECTION64_PATH=.../libcuspan.so in its environment, and has made a CUDA call. "
+              "`cuspan attach PID` loads it into a running process; a program built with cuspan.h can load "
+              "it itself\n",
               stderr);
     return EXIT_FAILED;
 }

@@ -301,10 +301,9 @@ static void say_appending(const struct injection *injection)
         fprintf(stderr, "cuspan: %s has content already; the spans are appended to it\n", injection->file);
 }
 
-enum status injection_prepare(struct injection *injection, struct error *err)
+static enum status check_settings(const struct injection *injection, struct error *err)
 {
     enum status status = STATUS_OK;
-    say_appending(injection);
     if (injection->set.len)
         status = config_check_overrides(injection->set.data, "options", err);
     /* Otherwise the agent would report the error, only at the first CUDA call of the program. Without
@@ -313,6 +312,13 @@ enum status injection_prepare(struct injection *injection, struct error *err)
     bool ignored;
     if (status == STATUS_OK && injection->config)
         status = injection_load_settings(injection, injection->config, &ignored, err);
+    return status;
+}
+
+enum status injection_prepare(struct injection *injection, struct error *err)
+{
+    say_appending(injection);
+    enum status status = check_settings(injection, err);
     if (status == STATUS_OK)
         status = injection_find_library(injection, err);
     if (status == STATUS_OK)
@@ -320,6 +326,27 @@ enum status injection_prepare(struct injection *injection, struct error *err)
     if (status == STATUS_OK)
         make_report_dir(injection);
     return status;
+}
+
+enum status injection_prepare_attach(struct injection *injection, struct text *variables, struct error *err)
+{
+    enum status status = check_settings(injection, err);
+    if (status == STATUS_OK)
+        status = injection_find_library(injection, err);
+    if (status != STATUS_OK)
+        return status;
+    if (injection->config)
+        text_add_format(variables, "CUSPAN_CONFIG_FILE=%s\n", injection->config);
+    if (injection->set.len)
+        text_add_format(variables, "CUSPAN_SET=%s%s", injection->set.data,
+                        injection->accounts_file ? "" : "\n");
+    if (injection->accounts_file)
+        text_add_format(variables, "%saccounts_file=%s\n",
+                        injection->set.len ? ";" : "CUSPAN_SET=", injection->accounts_file);
+    for (char *at = injection->set.len ? strstr(variables->data, "CUSPAN_SET=") : NULL;
+         at && (at = strchr(at, '\n')) && at[1];)
+        *at = ';'; /* lines separate variables here */
+    return STATUS_OK;
 }
 
 /* Signals by which programs are ended from outside: TERM from supervisors, INT from Ctrl-C, HUP from a lost

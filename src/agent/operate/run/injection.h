@@ -50,6 +50,11 @@ char *injection_path_beside(const struct injection *injection, const char *name)
  * directory for reports. If there can be none, logs one line and goes on. */
 enum status injection_prepare(struct injection *injection, struct error *err) MUST_CHECK;
 
+/* For a running process: checks the settings, finds the library, and adds the variables that pass the
+ * settings, as lines "NAME=VALUE". */
+enum status injection_prepare_attach(struct injection *injection, struct text *variables,
+                                     struct error *err) MUST_CHECK;
+
 /* Loads the settings from the file (NULL: of the environment) as the agent would. `sets_signals`: whether
  * they set on_signal. Not OK: `err` has the first error. */
 enum status injection_load_settings(const struct injection *injection, const char *config, bool *sets_signals,

@@ -75,8 +75,7 @@ static void check_process(struct doctor *doctor, const char *pid, struct process
         counts->shown++;
         doctor_result(doctor, RESULT_WARNING, "process %s (%s) uses CUDA without an agent", pid,
                       name ? name : "?");
-        doctor_fix(doctor, "restart it with cuspan run (CUDA cannot load an agent into a running process; a "
-                           "program can call cuspan_start() of cuspan.h)");
+        doctor_fix(doctor, "trace it with cuspan attach %s, or restart it with cuspan run", pid);
     }
     free(library);
     free(name);

@@ -1,0 +1,322 @@
+#include "agent/operate/attach/attach.h"
+
+#include "agent/operate/attach/borrowed_thread.h"
+#include "agent/operate/attach/library_trust.h"
+#include "agent/operate/attach/remote_job.h"
+#include "agent/operate/attach/seccomp_check.h"
+#include "agent/operate/attach/sleepers.h"
+#include "base/clock.h"
+#include "base/files.h"
+#include "cli/util/xalloc.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ENTRY   "cuspan_agent_attach"
+#define LIBRARY "libcuspan.so"
+#define LOOK_NS (NS_PER_MS / 4)
+
+struct attach {
+    const struct attach_request *request;
+    struct target target;
+    struct remote_maps maps;
+    struct borrowed_thread borrowed;
+    struct remote_job job;
+    uint64_t memory, code, stack; /* in the target */
+    size_t bytes, code_bytes;     /* of all of it, and of the code */
+};
+
+#define TITLED(attach) (attach)->target.program, (int)(attach)->target.pid
+
+/* --- check --- */
+
+static enum status read_maps(struct attach *attach, struct error *err)
+{
+    FILE *file = target_stream(&attach->target, "maps");
+    bool is_read = file && remote_maps_read(&attach->maps, file);
+    if (file)
+        fclose(file);
+    return is_read ? STATUS_OK : error_set(err, STATUS_NOT_FOUND, "%s (PID %d) has ended", TITLED(attach));
+}
+
+static enum status find_functions(struct attach *attach, struct error *err)
+{
+    static const char *const names[REMOTE_FUNCTIONS] = {"dlopen", "dlsym", "dlerror", "pthread_create",
+                                                        "pthread_detach"};
+    const struct machine_pattern *patterns[] = {&machine_call_pattern, &machine_give_back_pattern};
+    uint64_t *places[] = {&attach->borrowed.places.call, &attach->borrowed.places.give_back};
+    if (remote_maps_find(&attach->maps, "ld-musl") || remote_maps_find(&attach->maps, "libc.musl"))
+        return error_set(err, STATUS_UNAVAILABLE,
+                         "%s (PID %d) uses musl as its C library, and the agent needs glibc", TITLED(attach));
+    if (!remote_maps_find(&attach->maps, "libc.so.6") && !remote_maps_find(&attach->maps, "libc-2."))
+        return error_set(err, STATUS_UNAVAILABLE,
+                         "%s (PID %d) is linked statically, or without glibc, so it cannot load the agent",
+                         TITLED(attach));
+    for (int i = 0; i < REMOTE_FUNCTIONS; i++) {
+        attach->job.functions[i] = remote_symbol(attach->target.pid, &attach->maps, names[i]);
+        if (!attach->job.functions[i])
+            return error_set(
+                err, STATUS_UNAVAILABLE,
+                "%s (PID %d) has not loaded the part of glibc with %s(), so it cannot load the agent",
+                TITLED(attach), names[i]);
+    }
+    for (int i = 0; i < 2; i++) {
+        *places[i] = remote_find_code(attach->target.pid, &attach->maps,
+                                      patterns[i]->is_in_vdso ? REMOTE_VDSO : REMOTE_LIBC, patterns[i]->bytes,
+                                      patterns[i]->count);
+        if (!*places[i])
+            return error_set(err, STATUS_UNAVAILABLE, "%s (PID %d) has a C library that cuspan does not know",
+                             TITLED(attach));
+    }
+    return STATUS_OK;
+}
+
+/* A second copy of the agent must not be loaded beside one. */
+static enum status choose_library(struct attach *attach, struct error *err)
+{
+    const struct remote_mapping *loaded = remote_maps_find(&attach->maps, LIBRARY);
+    const char *path = loaded ? loaded->name : attach->request->library;
+    if (loaded && strstr(path, " (deleted)"))
+        return error_set(
+            err, STATUS_UNAVAILABLE,
+            "%s (PID %d) has loaded an agent whose file was replaced since; restart it to use another",
+            TITLED(attach));
+    if (strlen(path) >= sizeof attach->job.path ||
+        strlen(attach->request->settings) >= sizeof attach->job.settings)
+        return error_set(err, STATUS_INVALID,
+                         "the library's path or the settings are too long; put them in a file (--config)");
+    strcpy(attach->job.path, path);
+    strcpy(attach->job.settings, attach->request->settings);
+    strcpy(attach->job.symbol, ENTRY);
+    attach->job.created = NOT_CREATED;
+    return library_trust_check(&attach->target, path, err);
+}
+
+static enum status check(struct attach *attach, struct error *err)
+{
+    enum status status = target_check(&attach->target, err);
+    if (status == STATUS_OK)
+        status = read_maps(attach, err);
+    if (status == STATUS_OK)
+        status = find_functions(attach, err);
+    if (status == STATUS_OK)
+        status = choose_library(attach, err);
+    if (status == STATUS_OK)
+        status = seccomp_check_access(&attach->target, err);
+    return status;
+}
+
+/* --- choose and stop --- */
+
+/* Once more when it cannot run: it may have slept again, elsewhere, between the look and the stop. */
+static bool stop_if_safe(struct attach *attach, pid_t thread)
+{
+    uint64_t signal_return = attach->borrowed.places.give_back;
+    struct sleep sleep;
+    if (!sleepers_is_safe(&attach->target, &attach->maps, thread, signal_return, &sleep) ||
+        !borrowed_stop(&attach->borrowed, &attach->target, thread, &sleep))
+        return false;
+    if (sleepers_has_clear_stack(&attach->target, &attach->maps, sleep.stack, signal_return))
+        return true;
+    borrowed_release(&attach->borrowed);
+    return false;
+}
+
+/* FULL: no thread of this round was safe. */
+static enum status try_threads(struct attach *attach, struct error *err)
+{
+    enum status status = STATUS_FULL;
+    DIR *folder = files_open_folder_at(attach->target.folder, "task");
+    for (const struct dirent *entry; folder && status == STATUS_FULL && (entry = readdir(folder));) {
+        pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10);
+        if (thread <= 0 || !stop_if_safe(attach, thread))
+            continue;
+        status = seccomp_check_thread(&attach->target, thread, err);
+        bool is_refused = status != STATUS_OK;
+        if (status == STATUS_OK && borrowed_prepare(&attach->borrowed, &attach->maps, err) != STATUS_OK)
+            status = STATUS_FULL;
+        if (is_refused || status == STATUS_FULL)
+            borrowed_release(&attach->borrowed);
+    }
+    if (folder)
+        closedir(folder);
+    return status;
+}
+
+static enum status stop_thread(struct attach *attach, struct error *err)
+{
+    uint64_t end_ns = clock_monotonic_ns() + attach->request->timeout_ms * NS_PER_MS;
+    enum status status;
+    while ((status = try_threads(attach, err)) == STATUS_FULL) {
+        if (!target_is_same(&attach->target))
+            return error_set(err, STATUS_NOT_FOUND, "%s (PID %d) has ended, or runs another program now",
+                             TITLED(attach));
+        if (clock_monotonic_ns() > end_ns)
+            return error_set(err, STATUS_UNAVAILABLE,
+                             "%s (PID %d): no thread slept at a safe place within %u ms: they run, or are "
+                             "inside malloc or the "
+                             "loader; try again, or with a longer --timeout",
+                             TITLED(attach), (unsigned)attach->request->timeout_ms);
+        nanosleep(&(struct timespec){0, LOOK_NS}, NULL);
+        status = read_maps(attach, err);
+        if (status != STATUS_OK)
+            return status;
+    }
+    return status;
+}
+
+/* --- run --- */
+
+static size_t pages(size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return (bytes + page - 1) / page * page;
+}
+
+static enum status refuse_memory(struct attach *attach, long error, const char *call, struct error *err)
+{
+    return error_set(err, STATUS_UNAVAILABLE,
+                     "%s (PID %d) may not have new code in memory: %s: %s; SELinux (execmem), systemd "
+                     "(MemoryDenyWriteExecute) or a seccomp filter forbids it",
+                     TITLED(attach), call, strerror((int)-error));
+}
+
+static bool write_job(struct attach *attach)
+{
+    size_t used = offsetof(struct remote_job, settings) + strlen(attach->job.settings) + 1;
+    attach->job.work = attach->code + (uint64_t)(machine_work - machine_code);
+    return target_is_same(&attach->target) &&
+           remote_write(attach->target.pid, attach->memory, &attach->job, used) &&
+           remote_write(attach->target.pid, attach->code, machine_code,
+                        (size_t)(machine_code_end - machine_code));
+}
+
+/* No page is ever writable and executable at a time. */
+static enum status make_memory(struct attach *attach, struct error *err)
+{
+    size_t job_bytes = pages(sizeof attach->job);
+    long result = 0;
+    attach->code_bytes = pages((size_t)(machine_code_end - machine_code));
+    attach->bytes = job_bytes + attach->code_bytes + pages(REMOTE_STACK_BYTES);
+    const uint64_t mapping[6] = {
+        0, attach->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0};
+    enum status status = borrowed_call(&attach->borrowed, SYS_mmap, mapping, &result, err);
+    if (status != STATUS_OK)
+        return status;
+    if (result < 0 && result > -4096)
+        return refuse_memory(attach, result, "mmap", err);
+    attach->memory = (uint64_t)result;
+    attach->code = attach->memory + job_bytes;
+    attach->stack = attach->memory + attach->bytes;
+    if (!write_job(attach))
+        return error_set(err, STATUS_UNAVAILABLE, "the memory of %s (PID %d) cannot be written: %s",
+                         TITLED(attach), strerror(errno));
+    const uint64_t protection[6] = {attach->code, attach->code_bytes, PROT_READ | PROT_EXEC};
+    status = borrowed_call(&attach->borrowed, SYS_mprotect, protection, &result, err);
+    return status == STATUS_OK && result != 0 ? refuse_memory(attach, result, "mprotect", err) : status;
+}
+
+static void remove_memory(struct attach *attach)
+{
+    const uint64_t mapping[6] = {attach->memory, attach->bytes};
+    struct error unused;
+    long result;
+    if (attach->memory)
+        (void)!borrowed_call(&attach->borrowed, SYS_munmap, mapping, &result, &unused);
+}
+
+static enum status create_thread(struct attach *attach, struct attach_result *result, struct error *err)
+{
+    int32_t created = NOT_CREATED;
+    enum status status = make_memory(attach, err);
+    bool has_run = status == STATUS_OK;
+    if (has_run)
+        status = borrowed_run(&attach->borrowed, attach->code, attach->memory, attach->stack, err);
+    else
+        remove_memory(attach);
+    result->thread = attach->borrowed.thread;
+    result->stopped_ns = borrowed_release(&attach->borrowed);
+    if (status != STATUS_OK)
+        return status;
+    remote_read(attach->target.pid, attach->memory + JOB_CREATED, &created, sizeof created);
+    return created ? error_set(err, STATUS_UNAVAILABLE, "%s (PID %d) cannot create a thread: %s",
+                               TITLED(attach), strerror(created > 0 ? created : ESRCH))
+                   : STATUS_OK;
+}
+
+/* --- wait for the new thread --- */
+
+static enum status judge(struct attach *attach, struct attach_result *result, struct error *err)
+{
+    struct remote_job *job = &attach->job;
+    job->message[sizeof job->message - 1] = 0;
+    if (job->stage == STAGE_NOT_LOADED)
+        return error_set(err, STATUS_UNAVAILABLE, "%s (PID %d) cannot load the agent: %.400s", TITLED(attach),
+                         job->message);
+    if (job->stage == STAGE_NO_SYMBOL)
+        return error_set(err, STATUS_CORRUPT,
+                         "%s (PID %d) has an older agent, which cannot be attached; restart the program",
+                         TITLED(attach));
+    if (job->result > 0)
+        return error_set(err, STATUS_CORRUPT,
+                         "%s (PID %d) has an agent already (%.40s); see: cuspan status %d", TITLED(attach),
+                         job->message, (int)attach->target.pid);
+    if (job->result < 0)
+        return error_set(
+            err, STATUS_CORRUPT, "%s (PID %d) has the agent now, which cannot trace: %.400s", TITLED(attach),
+            *job->message ? job->message : "its log line on the program's standard error says why");
+    snprintf(result->cupti, sizeof result->cupti, "%.15s", job->message);
+    return STATUS_OK;
+}
+
+static enum status wait_for_agent(struct attach *attach, struct attach_result *result, struct error *err)
+{
+    uint64_t begun_ns = clock_monotonic_ns(), end_ns = begun_ns + attach->request->timeout_ms * NS_PER_MS;
+    const size_t known = offsetof(struct remote_job, path);
+    while (remote_read(attach->target.pid, attach->memory, &attach->job, known)) {
+        if (attach->job.stage < 0 || attach->job.stage == STAGE_DONE) {
+            result->start_ns = clock_monotonic_ns() - begun_ns;
+            return judge(attach, result, err);
+        }
+        if (clock_monotonic_ns() > end_ns)
+            return error_set(
+                err, STATUS_TIMEOUT,
+                "%s (PID %d): the agent is still %s after %u ms; cuspan ps shows it when it is done",
+                TITLED(attach), attach->job.stage == STAGE_CALLING ? "starting" : "being loaded",
+                (unsigned)attach->request->timeout_ms);
+        nanosleep(&(struct timespec){0, LOOK_NS}, NULL);
+    }
+    return error_set(err, STATUS_NOT_FOUND, "%s (PID %d) has ended while the agent started", TITLED(attach));
+}
+
+enum status attach_process(const struct attach_request *request, struct attach_result *result,
+                           struct error *err)
+{
+    struct attach *attach = xcalloc(1, sizeof *attach);
+    attach->request = request;
+    *result = (struct attach_result){0};
+    enum status status = target_open(&attach->target, request->pid, err);
+    if (status == STATUS_OK) {
+        snprintf(result->program, sizeof result->program, "%s", attach->target.program);
+        status = check(attach, err);
+        if (status == STATUS_OK)
+            status = stop_thread(attach, err);
+        if (status == STATUS_OK)
+            status = create_thread(attach, result, err);
+        if (status == STATUS_OK)
+            status = wait_for_agent(attach, result, err);
+        result->has_driver = remote_maps_find(&attach->maps, "libcuda.so");
+        result->is_python =
+            remote_maps_find(&attach->maps, "libpython") || strncmp(attach->target.program, "python", 6) == 0;
+        target_close(&attach->target);
+    }
+    remote_maps_deinit(&attach->maps);
+    free(attach);
+    return status;
+}

@@ -1,0 +1,34 @@
+/* Loads the agent into a running process and starts it, as `cuspan attach` does:
+ *
+ *   check without stopping -> choose a thread that sleeps safely -> stop it alone, give it memory, let it
+ * create a thread, restore it -> the new thread loads the agent and calls cuspan_agent_attach() -> report */
+#pragma once
+
+#include "base/status.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct attach_request {
+    pid_t pid;
+    const char *library;  /* its path, as the target sees it */
+    const char *settings; /* lines "NAME=VALUE" */
+    uint32_t timeout_ms;  /* for finding a thread, and again for the agent's start */
+};
+
+struct attach_result {
+    char program[64];
+    pid_t thread;        /* the one that was stopped */
+    uint64_t stopped_ns; /* for how long */
+    uint64_t start_ns;   /* how long the agent needed */
+    char cupti[16];      /* its version */
+    bool has_driver;     /* the process had loaded the CUDA driver */
+    bool is_python;
+};
+
+/* Not OK: `err` says why, and what to do. NO target is changed by NOT_FOUND, UNAVAILABLE, UNSUPPORTED and
+ * INVALID; after CORRUPT, the agent is loaded and cannot trace. TIMEOUT: something waits in the target, and
+ * goes on. */
+enum status attach_process(const struct attach_request *request, struct attach_result *result,
+                           struct error *err) MUST_CHECK;

@@ -1,0 +1,236 @@
+#include "agent/operate/attach/borrowed_thread.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define STOP_NS (1 * NS_PER_SECOND) /* a sleeping thread stops within microseconds */
+#define RUN_NS  (2 * NS_PER_SECOND) /* for a lock that another thread holds */
+#define SPIN_NS (NS_PER_MS)         /* afterwards, this process sleeps between its looks */
+#define LOOK_NS (50 * 1000)
+
+/* --- stops --- */
+
+enum stop {
+    STOP_NONE,   /* not in time */
+    STOP_EVENT,  /* by PTRACE_INTERRUPT */
+    STOP_GROUP,  /* by SIGSTOP or a terminal */
+    STOP_CALL,   /* at the start or end of a system call */
+    STOP_SIGNAL, /* a signal is about to be delivered */
+    STOP_GONE
+};
+
+static enum stop kind_of(int status, int *number)
+{
+    *number = WSTOPSIG(status);
+    if (!WIFSTOPPED(status))
+        return STOP_GONE;
+    if (status >> 16 == PTRACE_EVENT_STOP)
+        return *number == SIGTRAP ? STOP_EVENT : STOP_GROUP;
+    return *number == (SIGTRAP | 0x80) ? STOP_CALL : STOP_SIGNAL;
+}
+
+/* Without a handler or a timer, because this may run in any program. */
+static enum stop wait_for_stop(pid_t thread, uint64_t limit_ns, int *number)
+{
+    uint64_t start_ns = clock_monotonic_ns(), waited_ns = 0;
+    int status;
+    for (; waited_ns < limit_ns; waited_ns = clock_monotonic_ns() - start_ns) {
+        pid_t got = waitpid(thread, &status, __WALL | WNOHANG);
+        if (got == thread)
+            return kind_of(status, number);
+        if (got < 0 && errno != EINTR)
+            return STOP_GONE;
+        if (waited_ns < SPIN_NS)
+            sched_yield();
+        else
+            nanosleep(&(struct timespec){0, LOOK_NS}, NULL);
+    }
+    return STOP_NONE;
+}
+
+static bool go_on(pid_t thread, int request, int number)
+{
+    return ptrace(request, thread, 0, number) == 0;
+}
+
+/* Stops a running thread. Signals that come first are delivered. False: it has ended, or is being stopped by
+ * others. */
+static bool interrupt(pid_t thread)
+{
+    int number;
+    if (ptrace(PTRACE_INTERRUPT, thread, 0, 0) != 0)
+        return false;
+    for (;;) {
+        enum stop stop = wait_for_stop(thread, STOP_NS, &number);
+        if (stop == STOP_EVENT)
+            return true;
+        if (stop == STOP_GROUP)
+            ptrace(PTRACE_DETACH, thread, 0, 0);
+        if ((stop != STOP_SIGNAL && stop != STOP_CALL) ||
+            !go_on(thread, PTRACE_CONT, stop == STOP_SIGNAL ? number : 0))
+            return false;
+    }
+}
+
+/* --- stopping --- */
+
+/* Whether a handler is about to run: the call then must fail with EINTR, and is left alone. */
+static bool has_signal(const struct target *target, pid_t thread, uint64_t mask)
+{
+    char name[64], status[TARGET_STATUS_BYTES];
+    snprintf(name, sizeof name, "task/%d/status", (int)thread);
+    return target_read(target, name, status, sizeof status) <= 0 ||
+           (target_status_number(status, "SigPnd", 16, 0) | target_status_number(status, "ShdPnd", 16, 0)) &
+               ~mask;
+}
+
+static bool is_asleep(struct borrowed_thread *borrowed, const struct sleep *sleep)
+{
+    return machine_save(borrowed->thread, &borrowed->state) &&
+           !has_signal(borrowed->target, borrowed->thread, borrowed->state.signal_mask) &&
+           target_is_same(borrowed->target) && machine_takes_up(&borrowed->state, sleep);
+}
+
+bool borrowed_stop(struct borrowed_thread *borrowed, const struct target *target, pid_t thread,
+                   const struct sleep *sleep)
+{
+    *borrowed = (struct borrowed_thread){.target = target, .thread = thread, .places = borrowed->places};
+    /* Never PTRACE_O_EXITKILL. */
+    if (ptrace(PTRACE_SEIZE, thread, 0, PTRACE_O_TRACESYSGOOD) != 0)
+        return false;
+    borrowed->stopped_ns = clock_monotonic_ns();
+    if (!interrupt(thread))
+        return false;
+    if (is_asleep(borrowed, sleep))
+        return true;
+    ptrace(PTRACE_DETACH, thread, 0, 0);
+    return false;
+}
+
+/* --- running --- */
+
+#define STACK_MAX (512ull << 20)
+
+/* The C library puts a thread's data at the end of its stack. Runtimes with stacks of their own (coroutines,
+ * Go) may have other data right below the stack pointer. */
+static bool has_room(const struct borrowed_thread *borrowed, const struct remote_maps *maps, uint64_t frame)
+{
+    uint64_t stack = machine_stack(&borrowed->state);
+    uint64_t thread = machine_thread_pointer(borrowed->thread, &borrowed->state);
+    const struct remote_mapping *mapping = remote_maps_at(maps, stack);
+    bool is_main = borrowed->thread == borrowed->target->pid;
+    bool is_usual =
+        mapping && (is_main ? strcmp(mapping->name, "[stack]") == 0
+                            : thread > stack && thread - stack < STACK_MAX && thread <= mapping->end);
+    return is_usual && frame >= mapping->start && frame < stack;
+}
+
+static enum status fail(const struct borrowed_thread *borrowed, const char *what, struct error *err)
+{
+    return error_set(err, STATUS_UNAVAILABLE, "%s (PID %d): thread %d %s", borrowed->target->program,
+                     (int)borrowed->target->pid, (int)borrowed->thread, what);
+}
+
+enum status borrowed_prepare(struct borrowed_thread *borrowed, const struct remote_maps *maps,
+                             struct error *err)
+{
+    static uint8_t frame[MACHINE_FRAME_BYTES] __attribute__((aligned(64)));
+    struct machine_places *places = &borrowed->places;
+    uint64_t all = ~0ull;
+    size_t bytes = machine_make_frame(&borrowed->state, places, frame, &places->frame);
+    if (!has_room(borrowed, maps, places->frame))
+        return fail(borrowed, "has a stack of its own kind", err);
+    if (!remote_write(borrowed->target->pid, places->frame, frame, bytes))
+        return fail(borrowed, "has a stack that cannot be written", err);
+    borrowed->is_prepared = true;
+    if (!machine_set_give_back(borrowed->thread, &borrowed->state, places) ||
+        ptrace(PTRACE_SETSIGMASK, borrowed->thread, sizeof all, &all) != 0)
+        return fail(borrowed, "has ended", err);
+    return STATUS_OK;
+}
+
+/* Goes on to the next start or end of a system call. Only SIGKILL and faults come in spite of the mask. */
+static enum stop to_next_call(const struct borrowed_thread *borrowed, uint64_t limit_ns)
+{
+    enum stop stop = STOP_GROUP;
+    int number;
+    while (stop == STOP_GROUP || stop == STOP_EVENT) {
+        if (!go_on(borrowed->thread, PTRACE_SYSCALL, 0))
+            return STOP_GONE;
+        stop = wait_for_stop(borrowed->thread, limit_ns, &number);
+    }
+    return stop;
+}
+
+enum status borrowed_call(struct borrowed_thread *borrowed, long number, const uint64_t arguments[6],
+                          long *result, struct error *err)
+{
+    if (!target_is_same(borrowed->target) ||
+        !machine_set_call(borrowed->thread, &borrowed->state, &borrowed->places, number, arguments) ||
+        to_next_call(borrowed, STOP_NS) != STOP_CALL || to_next_call(borrowed, STOP_NS) != STOP_CALL ||
+        !machine_result(borrowed->thread, result))
+        return fail(borrowed, "did not make a system call", err);
+    return STATUS_OK;
+}
+
+enum status borrowed_run(struct borrowed_thread *borrowed, uint64_t code, uint64_t job, uint64_t stack,
+                         struct error *err)
+{
+    uint64_t end_ns = clock_monotonic_ns() + RUN_NS;
+    if (!machine_set_code(borrowed->thread, &borrowed->state, &borrowed->places, code, job, stack))
+        return fail(borrowed, "has ended", err);
+    for (bool is_start = true;; is_start = !is_start) {
+        uint64_t now_ns = clock_monotonic_ns();
+        enum stop stop = to_next_call(borrowed, now_ns < end_ns ? end_ns - now_ns : 1);
+        if (stop == STOP_CALL && is_start && machine_is_giving_back(borrowed->thread)) {
+            borrowed->is_at_call = true;
+            return STATUS_OK;
+        }
+        if (stop == STOP_CALL)
+            continue;
+        if (stop == STOP_NONE && interrupt(borrowed->thread))
+            ptrace(PTRACE_DETACH, borrowed->thread, 0, 0);
+        if (stop == STOP_NONE) {
+            borrowed->thread = 0;
+            return error_set(err, STATUS_TIMEOUT,
+                             "%s (PID %d): a thread waits for a lock that another thread of it holds; it "
+                             "continues as before "
+                             "when it gets the lock",
+                             borrowed->target->program, (int)borrowed->target->pid);
+        }
+        return fail(borrowed, stop == STOP_SIGNAL ? "has failed in pthread_create()" : "has ended", err);
+    }
+}
+
+/* --- releasing --- */
+
+/* The kernel continues the interrupted call only behind this kind of stop. */
+static bool to_event(const struct borrowed_thread *borrowed)
+{
+    int number;
+    enum stop stop = STOP_NONE;
+    if (ptrace(PTRACE_INTERRUPT, borrowed->thread, 0, 0) != 0 ||
+        (borrowed->is_at_call && !machine_suppress_call(borrowed->thread)))
+        return false;
+    do {
+        if (!go_on(borrowed->thread, PTRACE_CONT, 0))
+            return false;
+        stop = wait_for_stop(borrowed->thread, STOP_NS, &number);
+    } while (stop == STOP_CALL || stop == STOP_GROUP);
+    return stop == STOP_EVENT;
+}
+
+uint64_t borrowed_release(struct borrowed_thread *borrowed)
+{
+    if (borrowed->thread && (!borrowed->is_prepared || to_event(borrowed)) &&
+        machine_restore(borrowed->thread, &borrowed->state))
+        ptrace(PTRACE_DETACH, borrowed->thread, 0, 0);
+    return clock_monotonic_ns() - borrowed->stopped_ns;
+}

@@ -1,0 +1,437 @@
+#include "agent/operate/attach/machine.h"
+
+#ifdef __aarch64__
+
+#include "agent/operate/attach/remote_job.h"
+
+#include <asm/sigcontext.h>
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <ucontext.h>
+
+#define INSTRUCTION_BYTES 4
+#define CALL_REGISTER     8 /* x8 has the number of a system call */
+#define LINK_REGISTER     30
+#define JOB_REGISTER      19
+#define FRAME_REGISTER    20
+#define NO_CALL           (-1)
+
+static const uint8_t call_bytes[] = {0x01, 0, 0, 0xd4, 0xc0, 0x03, 0x5f, 0xd6}; /* svc #0; ret */
+/* __kernel_rt_sigreturn: mov x8, #139; svc #0 */
+static const uint8_t give_back_bytes[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4};
+const struct machine_pattern machine_call_pattern = {call_bytes, sizeof call_bytes, false};
+const struct machine_pattern machine_give_back_pattern = {give_back_bytes, sizeof give_back_bytes, true};
+const uint16_t machine_elf = EM_AARCH64;
+
+const char *machine_refuses(const char *status)
+{
+    return NULL;
+}
+
+static bool get(pid_t thread, int set, void *bytes, size_t size, size_t *got)
+{
+    struct iovec vector = {bytes, size};
+    if (ptrace(PTRACE_GETREGSET, thread, set, &vector) != 0)
+        return false;
+    if (got)
+        *got = vector.iov_len;
+    return true;
+}
+
+static bool put(pid_t thread, int set, const void *bytes, size_t size)
+{
+    struct iovec vector = {(void *)(uintptr_t)bytes, size};
+    return ptrace(PTRACE_SETREGSET, thread, set, &vector) == 0;
+}
+
+static bool set_call_number(pid_t thread, int number)
+{
+    return put(thread, NT_ARM_SYSTEM_CALL, &number, sizeof number);
+}
+
+/* A system call leaves of SVE only what the floating-point registers have. */
+bool machine_save(pid_t thread, struct machine_state *state)
+{
+    return get(thread, NT_PRSTATUS, &state->registers, sizeof state->registers, NULL) &&
+           ptrace(PTRACE_GETSIGMASK, thread, sizeof state->signal_mask, &state->signal_mask) == 0 &&
+           get(thread, NT_PRFPREG, state->extended, sizeof(struct user_fpsimd_struct),
+               &state->extended_bytes);
+}
+
+bool machine_restore(pid_t thread, const struct machine_state *state)
+{
+    return put(thread, NT_PRFPREG, state->extended, state->extended_bytes) &&
+           ptrace(PTRACE_SETSIGMASK, thread, sizeof state->signal_mask, &state->signal_mask) == 0 &&
+           put(thread, NT_PRSTATUS, &state->registers, sizeof state->registers);
+}
+
+uint64_t machine_stack(const struct machine_state *state)
+{
+    return state->registers.sp;
+}
+
+uint64_t machine_thread_pointer(pid_t thread, const struct machine_state *state)
+{
+    uint64_t pointer = 0;
+    return get(thread, NT_ARM_TLS, &pointer, sizeof pointer, NULL) ? pointer : 0;
+}
+
+/* Linux has already set the registers back to the call's instruction if it restarts the call. If the call
+ * would continue only what is left of it (nanosleep()), it sleeps as long once more. */
+bool machine_takes_up(struct machine_state *state, const struct sleep *sleep)
+{
+    struct user_regs_struct *regs = &state->registers;
+    bool is_same = regs->sp == sleep->stack && (long)regs->regs[CALL_REGISTER] == sleep->number;
+    if (is_same && regs->pc == sleep->code && (long)regs->regs[0] == -EINTR) {
+        regs->pc -= INSTRUCTION_BYTES;
+        regs->regs[0] = sleep->arguments[0];
+    }
+    return is_same && regs->pc == sleep->code - INSTRUCTION_BYTES;
+}
+
+struct frame {
+    uint8_t information[128]; /* siginfo_t */
+    ucontext_t context;
+};
+
+#define STACK_UNCHANGED 7 /* invalid flags: the kernel keeps the stack for signal handlers */
+
+size_t machine_make_frame(const struct machine_state *state, const struct machine_places *places,
+                          uint8_t bytes[MACHINE_FRAME_BYTES], uint64_t *at)
+{
+    struct frame *frame = (struct frame *)bytes;
+    const struct user_regs_struct *regs = &state->registers;
+    struct fpsimd_context *floats = (struct fpsimd_context *)frame->context.uc_mcontext.__reserved;
+    struct user_fpsimd_struct saved;
+    memset(frame, 0, sizeof *frame);
+    memcpy(&saved, state->extended, sizeof saved);
+    frame->context.uc_stack.ss_flags = STACK_UNCHANGED;
+    memcpy(&frame->context.uc_sigmask, &state->signal_mask, sizeof state->signal_mask);
+    memcpy(frame->context.uc_mcontext.regs, regs->regs, sizeof regs->regs);
+    frame->context.uc_mcontext.sp = regs->sp;
+    frame->context.uc_mcontext.pc = regs->pc;
+    frame->context.uc_mcontext.pstate = regs->pstate;
+    floats->head.magic = FPSIMD_MAGIC;
+    floats->head.size = sizeof *floats;
+    floats->fpsr = saved.fpsr;
+    floats->fpcr = saved.fpcr;
+    memcpy(floats->vregs, saved.vregs, sizeof saved.vregs);
+    *at = (regs->sp - sizeof *frame) & ~15ull;
+    return sizeof *frame;
+}
+
+static bool set(pid_t thread, const struct user_regs_struct *regs)
+{
+    return put(thread, NT_PRSTATUS, regs, sizeof *regs) && set_call_number(thread, NO_CALL);
+}
+
+bool machine_set_give_back(pid_t thread, const struct machine_state *state,
+                           const struct machine_places *places)
+{
+    struct user_regs_struct regs = state->registers;
+    regs.pc = places->give_back;
+    regs.sp = places->frame;
+    return set(thread, &regs);
+}
+
+bool machine_set_call(pid_t thread, const struct machine_state *state, const struct machine_places *places,
+                      long number, const uint64_t arguments[6])
+{
+    struct user_regs_struct regs = state->registers;
+    memcpy(regs.regs, arguments, 6 * sizeof *arguments);
+    regs.regs[CALL_REGISTER] = (uint64_t)number;
+    regs.regs[LINK_REGISTER] = places->give_back;
+    regs.pc = places->call;
+    regs.sp = places->frame;
+    return set(thread, &regs);
+}
+
+bool machine_set_code(pid_t thread, const struct machine_state *state, const struct machine_places *places,
+                      uint64_t code, uint64_t job, uint64_t stack)
+{
+    struct user_regs_struct regs = state->registers;
+    regs.pc = code;
+    regs.regs[JOB_REGISTER] = job;
+    regs.regs[FRAME_REGISTER] = places->frame;
+    regs.sp = stack & ~15ull;
+    return set(thread, &regs);
+}
+
+bool machine_result(pid_t thread, long *result)
+{
+    struct user_regs_struct regs;
+    if (!get(thread, NT_PRSTATUS, &regs, sizeof regs, NULL))
+        return false;
+    *result = (long)regs.regs[0];
+    return true;
+}
+
+bool machine_is_giving_back(pid_t thread)
+{
+    int number = NO_CALL;
+    return get(thread, NT_ARM_SYSTEM_CALL, &number, sizeof number, NULL) && number == SYS_rt_sigreturn;
+}
+
+bool machine_suppress_call(pid_t thread)
+{
+    return set_call_number(thread, NO_CALL);
+}
+
+/* x19: the job; x20: the frame. */
+#define TEXT_OF(number) #number
+#define TEXT(number)    TEXT_OF(number)
+#define AT(offset)      "[x19, #" TEXT(offset) "]"
+__asm__(
+    ".pushsection .rodata\n"
+    ".balign 4\n"
+    ".globl machine_code, machine_work, machine_code_end\n"
+    "machine_code:\n"
+    "  add x0, x19, #" TEXT(JOB_THREAD) "\n"
+                                        "  mov x1, #0\n"
+                                        "  ldr x2, " AT(
+                                            JOB_WORK) "\n"
+                                                      "  mov x3, x19\n"
+                                                      "  ldr x9, [x19, #24]\n" /* pthread_create */
+                                                      "  blr x9\n"
+                                                      "  str w0, " AT(
+                                                          JOB_CREATED) "\n"
+                                                                       "  cbnz w0, 1f\n"
+                                                                       "  ldr x0, " AT(
+                                                                           JOB_THREAD) "\n"
+                                                                                       " "
+                                                                                       " "
+                                                                                       "l"
+                                                                                       "d"
+                                                                                       "r"
+                                                                                       " "
+                                                                                       "x"
+                                                                                       "9"
+                                                                                       ","
+                                                                                       " "
+                                                                                       "["
+                                                                                       "x"
+                                                                                       "1"
+                                                                                       "9"
+                                                                                       ","
+                                                                                       " "
+                                                                                       "#"
+                                                                                       "3"
+                                                                                       "2"
+                                                                                       "]"
+                                                                                       "\n" /* pthread_detach
+                                                                                             */
+                                                                                       " "
+                                                                                       " "
+                                                                                       "b"
+                                                                                       "l"
+                                                                                       "r"
+                                                                                       " "
+                                                                                       "x"
+                                                                                       "9"
+                                                                                       "\n"
+                                                                                       "1"
+                                                                                       ":"
+                                                                                       " "
+                                                                                       "m"
+                                                                                       "o"
+                                                                                       "v"
+                                                                                       " "
+                                                                                       "s"
+                                                                                       "p"
+                                                                                       ","
+                                                                                       " "
+                                                                                       "x"
+                                                                                       "2"
+                                                                                       "0"
+                                                                                       "\n"
+                                                                                       " "
+                                                                                       " "
+                                                                                       "m"
+                                                                                       "o"
+                                                                                       "v"
+                                                                                       " "
+                                                                                       "x"
+                                                                                       "8"
+                                                                                       ","
+                                                                                       " "
+                                                                                       "#"
+                                                                                       "1"
+                                                                                       "3"
+                                                                                       "9"
+                                                                                       "\n"
+                                                                                       " "
+                                                                                       " "
+                                                                                       "s"
+                                                                                       "v"
+                                                                                       "c"
+                                                                                       " "
+                                                                                       "#"
+                                                                                       "0"
+                                                                                       "\n"
+                                                                                       " "
+                                                                                       " "
+                                                                                       "b"
+                                                                                       " "
+                                                                                       "1"
+                                                                                       "b"
+                                                                                       "\n"
+                                                                                       "m"
+                                                                                       "a"
+                                                                                       "c"
+                                                                                       "h"
+                                                                                       "i"
+                                                                                       "n"
+                                                                                       "e"
+                                                                                       "_"
+                                                                                       "w"
+                                                                                       "o"
+                                                                                       "r"
+                                                                                       "k"
+                                                                                       ":"
+                                                                                       "\n"
+                                                                                       " "
+                                                                                       " "
+                                                                                       "s"
+                                                                                       "t"
+                                                                                       "p"
+                                                                                       " "
+                                                                                       "x"
+                                                                                       "2"
+                                                                                       "9"
+                                                                                       ","
+                                                                                       " "
+                                                                                       "x"
+                                                                                       "3"
+                                                                                       "0"
+                                                                                       ","
+                                                                                       " "
+                                                                                       "["
+                                                                                       "s"
+                                                                                       "p"
+                                                                                       ","
+                                                                                       " "
+                                                                                       "#"
+                                                                                       "-"
+                                                                                       "3"
+                                                                                       "2"
+                                                                                       "]"
+                                                                                       "!"
+                                                                                       "\n"
+                                                                                       " "
+                                                                                       " "
+                                                                                       "s"
+                                                                                       "t"
+                                                                                       "p"
+                                                                                       " "
+                                                                                       "x"
+                                                                                       "1"
+                                                                                       "9"
+                                                                                       ","
+                                                                                       " "
+                                                                                       "x"
+                                                                                       "2"
+                                                                                       "0"
+                                                                                       ","
+                                                                                       " "
+                                                                                       "["
+                                                                                       "s"
+                                                                                       "p"
+                                                                                       ","
+                                                                                       " "
+                                                                                       "#"
+                                                                                       "1"
+                                                                                       "6"
+                                                                                       "]"
+                                                                                       "\n"
+                                                                                       " "
+                                                                                       " "
+                                                                                       "m"
+                                                                                       "o"
+                                                                                       "v"
+                                                                                       " "
+                                                                                       "x"
+                                                                                       "1"
+                                                                                       "9"
+                                                                                       ","
+                                                                                       " "
+                                                                                       "x"
+                                                                                       "0"
+                                                                                       "\n"
+                                                                                       " "
+                                                                                       " "
+                                                                                       "m"
+                                                                                       "o"
+                                                                                       "v"
+                                                                                       " "
+                                                                                       "w"
+                                                                                       "9"
+                                                                                       ","
+                                                                                       " "
+                                                                                       "#"
+                                                                                       "1"
+                                                                                       "\n"
+                                                                                       " "
+                                                                                       " "
+                                                                                       "s"
+                                                                                       "t"
+                                                                                       "r"
+                                                                                       " "
+                                                                                       "w"
+                                                                                       "9"
+                                                                                       ","
+                                                                                       " " AT(JOB_STAGE) "\n"
+                                                                                                         "  "
+                                                                                                         "add"
+                                                                                                         " x0"
+                                                                                                         ", "
+                                                                                                         "x19"
+                                                                                                         ", "
+                                                                                                         "#" TEXT(JOB_PATH) "\n"
+                                                                                                                            "  mov w1, #2\n" /* RTLD_NOW */
+                                                                                                                            "  ldr x9, [x19, #0]\n" /* dlopen */
+                                                                                                                            "  blr x9\n"
+                                                                                                                            "  cbz x0, 2f\n"
+                                                                                                                            "  add x1, x19, #" TEXT(
+                                                                                                                                JOB_SYMBOL) "\n"
+                                                                                                                                            "  ldr x9, [x19, #8]\n" /* dlsym */
+                                                                                                                                            "  blr x9\n"
+                                                                                                                                            "  cbz x0, 5f\n"
+                                                                                                                                            "  mov x9, x0\n"
+                                                                                                                                            "  mov w10, #2\n"
+                                                                                                                                            "  str w10, " AT(JOB_STAGE) "\n"
+                                                                                                                                                                        "  add x0, x19, #" TEXT(JOB_SETTINGS) "\n"
+                                                                                                                                                                                                              "  add x1, x19, #" TEXT(JOB_MESSAGE) "\n"
+                                                                                                                                                                                                                                                   "  mov x2, #512\n"
+                                                                                                                                                                                                                                                   "  blr x9\n"
+                                                                                                                                                                                                                                                   "  str w0, " AT(JOB_RESULT) "\n"
+                                                                                                                                                                                                                                                                               "  mov w9, #3\n"
+                                                                                                                                                                                                                                                                               "  b 6f\n"
+                                                                                                                                                                                                                                                                               "2: ldr x9, [x19, #16]\n" /* dlerror */
+                                                                                                                                                                                                                                                                               "  blr x9\n"
+                                                                                                                                                                                                                                                                               "  mov x2, #0\n"
+                                                                                                                                                                                                                                                                               "  add x3, x19, #" TEXT(JOB_MESSAGE) "\n"
+                                                                                                                                                                                                                                                                                                                    "  cbz x0, 4f\n"
+                                                                                                                                                                                                                                                                                                                    "3: ldrb w4, [x0, x2]\n"
+                                                                                                                                                                                                                                                                                                                    "  strb w4, [x3, x2]\n"
+                                                                                                                                                                                                                                                                                                                    "  add x2, x2, #1\n"
+                                                                                                                                                                                                                                                                                                                    "  cmp x2, #511\n"
+                                                                                                                                                                                                                                                                                                                    "  b.hs 4f\n"
+                                                                                                                                                                                                                                                                                                                    "  cbnz w4, 3b\n"
+                                                                                                                                                                                                                                                                                                                    "4: mov w9, #-1\n"
+                                                                                                                                                                                                                                                                                                                    "  b 6f\n"
+                                                                                                                                                                                                                                                                                                                    "5: mov w9, #-2\n"
+                                                                                                                                                                                                                                                                                                                    "6: dmb ish\n"
+                                                                                                                                                                                                                                                                                                                    "  str w9, " AT(
+                                                                                                                                                                                                                                                                                                                        JOB_STAGE) "\n"
+                                                                                                                                                                                                                                                                                                                                   "  mov x0, #0\n"
+                                                                                                                                                                                                                                                                                                                                   "  ldp x19, x20, [sp, #16]\n"
+                                                                                                                                                                                                                                                                                                                                   "  ldp x29, x30, [sp], #32\n"
+                                                                                                                                                                                                                                                                                                                                   "  ret\n"
+                                                                                                                                                                                                                                                                                                                                   "machine_code_end:\n"
+                                                                                                                                                                                                                                                                                                                                   ".popsection\n");
+
+#endif

@@ -1,0 +1,601 @@
+#!/usr/bin/env python3
+"""`cuspan attach` and `detach`: programs that loop in malloc and dlopen, sleeping calls, refusals, a command that is killed at each
+of its steps, and the agent in a host that plays a recording.
+
+    attach_test.py --build DIRECTORY [--attaches N] [GROUP[.test]...]
+
+Tests that need root, a capability or a program that this machine lacks say so and are skipped.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path[:0] = [str(ROOT / "tests/support")]
+
+import accounts  # noqa: E402
+from built import BUILD, CLEAN, take_option  # noqa: E402
+
+ATTACHES = int(take_option("--attaches", 60))  # into each kind of loop
+HOST = BUILD / "attach_host"
+DOUBLE = BUILD / "attach_double/libcuspan.so"
+NOBODY = 65534
+SLEEP_S = 3  # of attach_host.c
+# Result and errno of each call, without an attach.
+CALLS = {"nanosleep": (0, 0), "clock_nanosleep": (0, 0), "poll": (0, 0), "ppoll": (0, 0), "select": (0, 0), "epoll_wait": (0, 0),
+         "read": (1, 0), "recv": (-1, 11), "cond": (110, 0), "sem": (-1, 110), "sigtimedwait": (-1, 11), "semtimedop": (-1, 11),
+         "waitpid": (1, 0)}
+MPROTECT, SOCKET = {"x86_64": (10, 41), "aarch64": (226, 198)}[os.uname().machine]
+
+
+class Program:
+    """A running host; lines of its standard input are answered."""
+
+    def __init__(self, test, *command, **options):
+        self.process = subprocess.Popen([str(part) for part in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True, **{"env": CLEAN, **options})
+        self.pid = self.process.pid
+        test.addCleanup(self.end)
+
+    def line(self):
+        return self.process.stdout.readline().strip()
+
+    def ask(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return self.line()
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
+            stream.close()
+
+
+class Case(unittest.TestCase):
+    library = DOUBLE
+
+    def setUp(self):
+        self.directory = Path(tempfile.mkdtemp(prefix="attach-test-"))
+        self.directory.chmod(0o755)
+        self.addCleanup(shutil.rmtree, self.directory, True)
+        self.folder = self.directory / "sockets"
+
+    def host(self, *arguments, **options):
+        program = Program(self, HOST, *arguments, **options)
+        self.assertEqual(program.line(), "ready")
+        return program
+
+    def command(self, *arguments, status=0, **options):
+        env = {**CLEAN, "CUSPAN_LIBRARY": str(self.library), "CUSPAN_CONTROL_DIRECTORY": str(self.folder)}
+        done = subprocess.run([str(BUILD / "cuspan"), *map(str, arguments)], env=env, text=True, check=False, timeout=300,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done
+
+    def attach(self, program, *options, **more):
+        return self.command("attach", *options, getattr(program, "pid", program), **more)
+
+    def refused(self, program, *parts, options=(), **more):
+        """One line, and the program is as it was."""
+        said = self.attach(program, *options, status=1, **more).stderr
+        self.assertEqual(said.count("\n"), 1, said)
+        for part in parts:
+            self.assertIn(part, said)
+        return said
+
+    def assert_unharmed(self, program):
+        self.assertRegex(program.ask(), r"^\d+ loops, 0 interrupted, registers same, mask same$")
+
+    def maps(self, program):
+        return Path(f"/proc/{program.pid}/maps").read_text()
+
+
+class Loops(Case):
+    """Threads that hold the locks of malloc and of the loader most of the time."""
+
+    def attach_often(self, *arguments):
+        program = self.host(*arguments)
+        for number in range(ATTACHES):
+            said = self.attach(program).stdout
+            self.assertRegex(said, r"is traced; its thread \d+ was stopped for")
+            if number % 10 == 0:
+                self.assert_unharmed(program)
+        before = int(program.ask().split()[0])
+        self.assert_unharmed(program)
+        while int(program.ask().split()[0]) == before:
+            time.sleep(0.01)  # the loops go on
+        self.assertIsNone(program.process.poll())
+
+    def test_malloc(self):
+        self.attach_often("loop", "malloc", 4)
+
+    def test_dlopen(self):
+        self.attach_often("loop", "dlopen", 2)
+
+    def test_both(self):
+        self.attach_often("loop", "both", 4)
+
+    def test_python(self):
+        code = ("import threading, time\n"
+                "def run():\n while True: [str(i) for i in range(2000)]\n"
+                "for _ in range(2): threading.Thread(target=run, daemon=True).start()\n"
+                "print('ready', flush=True)\n"
+                "while True: print(input() and 0, flush=True)\n")
+        program = Program(self, sys.executable, "-c", code)
+        self.assertEqual(program.line(), "ready")
+        for _ in range(ATTACHES):
+            self.attach(program)
+        program.process.stdin.write("x\n")
+        program.process.stdin.flush()
+        self.assertEqual(program.line(), "0")
+
+
+class Sleeps(Case):
+    def test_calls_keep_their_results(self):
+        programs = {kind: self.host("sleep", kind) for kind in CALLS}
+        time.sleep(0.2)
+        attached = {kind: self.attach(program) for kind, program in programs.items()}
+        for kind, program in programs.items():
+            with self.subTest(kind):
+                result, error, seconds = program.line().split()
+                self.assertIn(f"its thread {program.pid} was", attached[kind].stdout)
+                self.assertEqual((int(result), int(error)), CALLS[kind])
+                self.assertGreaterEqual(float(seconds), SLEEP_S - 0.01)
+                self.assertEqual(program.process.wait(), 0)
+
+    def test_the_same_without_an_attach(self):
+        programs = {kind: self.host("sleep", kind) for kind in CALLS}
+        for kind, program in programs.items():
+            result, error, _ = program.line().split()
+            self.assertEqual((kind, int(result), int(error)), (kind, *CALLS[kind]))
+
+    def test_signals_arrive_after_it(self):
+        """Their handlers run, and interrupt the call as ever."""
+        code = ("import signal, sys\n"
+                "count = 0\n"
+                "def on(*_):\n global count; count += 1\n"
+                "signal.signal(signal.SIGUSR1, on); print('ready', flush=True)\n"
+                "for line in iter(sys.stdin.readline, ''): print(count, flush=True)\n")
+        program = Program(self, sys.executable, "-c", code)
+        self.assertEqual(program.line(), "ready")
+        for _ in range(20):
+            attach = subprocess.Popen([BUILD / "cuspan", "attach", str(program.pid)], stdout=subprocess.DEVNULL,
+                                      env={**CLEAN, "CUSPAN_LIBRARY": str(DOUBLE), "CUSPAN_CONTROL_DIRECTORY": str(self.folder)})
+            while attach.poll() is None:
+                os.kill(program.pid, signal.SIGUSR1)
+                time.sleep(0.002)
+            self.assertEqual(attach.returncode, 0)
+        self.assertGreater(int(program.ask()), 0)
+
+
+class Refusals(Case):
+    def test_no_process(self):
+        self.refused(2**22 - 3, "there is no process")
+
+    def test_a_thread_of_the_kernel(self):
+        if not Path("/proc/2/comm").exists() or Path("/proc/2/comm").read_text() != "kthreadd\n":
+            self.skipTest("this container does not show the kernel's threads")
+        self.refused(2, "is a thread of the kernel")
+
+    def test_a_zombie(self):
+        program = subprocess.Popen(["true"])
+        while "\nState:\tZ" not in Path(f"/proc/{program.pid}/status").read_text():
+            time.sleep(0.01)
+        self.refused(program, "zombie")
+        program.wait()
+
+    def test_stopped(self):
+        program = self.host("read")
+        program.process.send_signal(signal.SIGSTOP)
+        while "\nState:\tT" not in Path(f"/proc/{program.pid}/status").read_text():
+            time.sleep(0.01)
+        self.refused(program, "is stopped", f"kill -CONT {program.pid}")
+        program.process.send_signal(signal.SIGCONT)
+        self.assert_unharmed(program)
+
+    def test_traced(self):
+        strace = Program(self, sys.executable, "-c", (
+            "import ctypes, sys, time\n"
+            "libc = ctypes.CDLL(None)\n"
+            "print(libc.ptrace(0x4206, int(sys.argv[1]), None, None), flush=True)\n"
+            "input()\n"), (program := self.host("read")).pid)
+        self.assertEqual(strace.line(), "0")
+        self.refused(program, "is traced by python", f"(PID {strace.pid})")
+        strace.end()
+        self.assert_unharmed(program)
+
+    def test_a_static_program(self):
+        program = Program(self, BUILD / "attach_host_static", "read")
+        self.assertEqual(program.line(), "ready")
+        self.refused(program, "is linked statically")
+        self.assert_unharmed(program)
+
+    def test_32_bits(self):
+        """The first bytes of its file say so, whatever it is."""
+        compiler = shutil.which("gcc")
+        source = self.directory / "small.c"
+        source.write_text("int main(void) { for (;;) __builtin_ia32_pause(); }")
+        made = compiler and subprocess.run([compiler, "-m32", "-static", source, "-o", self.directory / "small"], check=False,
+                                           stderr=subprocess.DEVNULL).returncode == 0
+        if not made:
+            self.skipTest("no compiler for 32-bit programs here")
+        self.refused(Program(self, self.directory / "small"), "is a 32-bit program")
+
+    def test_musl(self):
+        """A program with a mapping of that name; there is no musl here."""
+        loader = self.directory / "ld-musl-x86_64.so.1"
+        loader.write_bytes(bytes(4096))
+        code = f"import mmap; f = open({str(loader)!r}, 'r+b'); m = mmap.mmap(f.fileno(), 4096); print('ready', flush=True); input()"
+        program = Program(self, sys.executable, "-c", code)
+        self.assertEqual(program.line(), "ready")
+        self.refused(program, "uses musl")
+
+    def test_seccomp(self):
+        program = self.host("forbid", MPROTECT, "kill")
+        said = self.refused(program, "seccomp filter")
+        if os.geteuid() == 0 and "only root" not in said:
+            self.assertIn("does not allow mprotect (kills the process)", said)
+        self.assert_unharmed(program)
+        program = self.host("forbid", SOCKET, "error")
+        self.refused(program, "seccomp filter")
+        self.assert_unharmed(program)
+
+    def test_a_seccomp_filter_that_allows_it(self):
+        if os.geteuid() != 0 or "Seccomp:\t0" not in Path("/proc/self/status").read_text():
+            self.skipTest("needs root without a filter of its own, to read filters")
+        program = self.host("forbid", 4095, "kill")
+        self.attach(program)
+        self.assert_unharmed(program)
+
+    def test_no_safe_thread(self):
+        program = self.host("busy", 2)
+        self.refused(program, "no thread slept at a safe place within 200 ms", options=("--timeout", 200))
+        self.assertIsNone(program.process.poll())
+        self.assertNotIn("libcuspan", self.maps(program))
+
+    def test_a_stack_of_its_own_kind(self):
+        program = self.host("coroutine")
+        self.refused(program, "no thread slept", options=("--timeout", 200))
+        self.assert_unharmed(program)
+
+    def test_a_signal_handler(self):
+        program = self.host("handler")
+        self.refused(program, "no thread slept", options=("--timeout", 200))
+        self.assert_unharmed(program)
+
+    def test_no_permission(self):
+        if os.geteuid() != 0:
+            self.refused(1, "belongs to user", "sudo cuspan attach 1")
+            return
+        program = self.host("read")
+        shutil.copy(BUILD / "cuspan", self.directory)
+        done = subprocess.run([self.directory / "cuspan", "attach", "--library", DOUBLE, str(program.pid)], user=NOBODY, group=NOBODY,
+                              env=CLEAN, text=True, check=False, capture_output=True)
+        if "Permission denied" in done.stderr:
+            self.skipTest("other users cannot read the folder of this build")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"belongs to user root; run: sudo cuspan attach {program.pid}", done.stderr)
+        self.assert_unharmed(program)
+
+    def test_root_without_the_capability(self):
+        if os.geteuid() != 0 or not shutil.which("setpriv"):
+            self.skipTest("needs root and setpriv")
+        program = self.host("read", user=NOBODY, group=NOBODY)
+        done = subprocess.run(["setpriv", "--bounding-set", "-sys_ptrace", "--inh-caps", "-sys_ptrace", BUILD / "cuspan", "attach",
+                               "--library", DOUBLE, str(program.pid)], env=CLEAN, text=True, check=False, capture_output=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("without CAP_SYS_PTRACE", done.stderr)
+        self.assert_unharmed(program)
+
+    def test_yama(self):
+        scope = Path("/proc/sys/kernel/yama/ptrace_scope")
+        if not scope.exists():
+            self.skipTest("this kernel has no Yama")
+        if os.geteuid() == 0:
+            self.skipTest("root may attach with Yama's levels 0 to 2; run this test as a user")
+        program = self.host("read")
+        if scope.read_text().strip() == "0":
+            self.attach(program)
+        else:
+            self.refused(program, "kernel.yama.ptrace_scope is " + scope.read_text().strip())
+
+
+class Library(Case):
+    """Which file may be loaded."""
+
+    def copied(self, name="libcuspan.so"):
+        folder = self.directory / "copy"
+        folder.mkdir()
+        shutil.copy(DOUBLE, folder / name)
+        return folder / name
+
+    def test_what_others_can_change(self):
+        program = self.host("read")
+        copy = self.copied()
+        copy.chmod(0o666)
+        self.refused(program, "can be changed by others", f"chmod go-w {copy}", options=("--library", copy))
+        copy.chmod(0o644)
+        copy.parent.chmod(0o777)
+        self.refused(program, "can be changed by others", f"chmod go-w {copy.parent}", options=("--library", copy))
+        copy.parent.chmod(0o755)
+        if os.geteuid() == 0:
+            os.chown(copy, NOBODY, NOBODY)
+            self.refused(program, "can be changed by others", options=("--library", copy))
+            os.chown(copy, 0, 0)
+        self.attach(program, "--library", copy)
+        self.assert_unharmed(program)
+
+    def test_what_cannot_be_loaded(self):
+        program = self.host("read")
+        copy = self.copied()
+        copy.write_bytes(b"\x7fELF and nothing else")
+        self.refused(program, "cannot load the agent", "file too short", options=("--library", copy))
+        self.assert_unharmed(program)
+        self.refused(program, "no agent at", options=("--library", self.directory / "none.so"))
+
+    def test_an_agent_that_refuses(self):
+        program = self.host("read")
+        self.refused(program, "cannot trace: the double refuses", options=("--service-name", "double=refuses"))
+        self.assert_unharmed(program)
+
+    def test_an_agent_that_needs_long(self):
+        program = self.host("read")
+        slow = "--service-name", "double=slow"
+        self.refused(program, "the agent is still starting after 50 ms", options=(*slow, "--timeout", 50))
+        self.assert_unharmed(program)
+        self.attach(program, *slow)
+
+    def test_a_file_that_was_replaced(self):
+        program = self.host("read")
+        copy = self.copied()
+        self.attach(program, "--library", copy)
+        copy.unlink()
+        self.refused(program, "whose file was replaced")
+        self.assert_unharmed(program)
+
+    def in_another_root(self, change):
+        """A host in a container: another root, where `change` may plant something below the library's path."""
+        if os.geteuid() != 0:
+            self.skipTest("needs root, to change the root directory")
+        root = self.directory / "root"
+        for file in (HOST, DOUBLE, Path("/lib64/ld-linux-x86-64.so.2"), *map(Path, re.findall(r"=> (\S+)", subprocess.run(
+                ["ldd", HOST], capture_output=True, text=True, check=True).stdout))):
+            place = root / str(file.parent).lstrip("/")
+            place.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file.resolve(), place / file.name)
+        change(root)
+        program = Program(self, "chroot", root, HOST, "read")
+        self.assertEqual(program.line(), "ready")
+        return program
+
+    def test_a_container_with_the_agent(self):
+        program = self.in_another_root(lambda root: None)
+        self.attach(program)
+        self.assert_unharmed(program)
+
+    def test_a_container_without_it(self):
+        program = self.in_another_root(lambda root: (root / str(DOUBLE).lstrip("/")).unlink())
+        self.refused(program, "the process does not see", "copy the agent there")
+        self.assert_unharmed(program)
+
+    def test_a_planted_link(self):
+        """To a file outside of the container, or to the container's own."""
+        def plant(root):
+            place = root / str(DOUBLE.parent).lstrip("/")
+            shutil.rmtree(place)
+            place.symlink_to("../" * 20 + str(DOUBLE.parent).lstrip("/"))
+        program = self.in_another_root(plant)
+        self.refused(program, "through a link")
+        self.assert_unharmed(program)
+
+
+class Kills(Case):
+    """Kill -9 of the command before and after each of its calls that touch the target."""
+
+    def kill_at_each_step(self, mode):
+        steps = 0
+        while True:
+            steps += 1
+            program = self.host(mode)
+            env = {**CLEAN, "CUSPAN_LIBRARY": str(DOUBLE), "CUSPAN_CONTROL_DIRECTORY": str(self.folder)}
+            done = subprocess.run([str(BUILD / "kill_at"), str(steps), str(BUILD / "cuspan"), "attach", str(program.pid)],
+                                  env=env, text=True, check=False, timeout=300, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            with self.subTest(mode, step=steps):
+                self.assertIn(done.returncode, (0, 9), done.stdout + done.stderr)
+                self.assert_unharmed(program)
+                self.assertNotIn("rwxp", self.maps(program))
+                if steps % 8 == 0:
+                    self.attach(program)
+                    self.assert_unharmed(program)
+            program.end()
+            if done.returncode == 0:
+                return steps
+
+    def test_while_it_reads(self):
+        self.assertGreater(self.kill_at_each_step("read"), 50)
+
+    def test_while_it_naps(self):
+        self.assertGreater(self.kill_at_each_step("nap"), 50)
+
+
+class Agent(Case):
+    """The real agent."""
+
+    library = BUILD / "libcuspan.so"
+
+    def setUp(self):
+        super().setUp()
+        self.spans = self.directory / "spans.jsonl"
+
+    def replaying(self, *steps, recording="vector_add", **variables):
+        settings = {"control.directory": self.folder, "exit_deadline_ms": 60000, "cupti.library": BUILD / "libcuspan-replay.so",
+                    "accounts_file": self.directory / "report"}
+        env = {**CLEAN, "CUSPAN_SET": ";".join(f"{key}={value}" for key, value in settings.items()), **variables}
+        return Program(self, BUILD / "control_host", BUILD / "libcuspan-replay.so", ROOT / f"examples/recordings/{recording}.cuspanrec",
+                       BUILD / "libcuspan.so", *steps, env=env)
+
+    def report(self, pid):
+        found = json.loads((self.directory / f"report.{pid}").read_text())
+        self.assertEqual(accounts.differences(found), [])
+        return found
+
+    def next_line(self, program, last="line: 0"):
+        while (said := program.line()) != last:
+            self.assertTrue(said, program.process.stderr.read() if program.process.poll() is not None else "")
+
+    def test_before_the_first_call(self):
+        """Everything is traced, as if the agent had been there from the start."""
+        program = self.replaying("line", "play-waiting")
+        said = self.attach(program, "--file", self.spans).stdout
+        self.assertRegex(said, r"^control_host \(PID \d+\) is traced; its thread \d+ was stopped for .*, and the agent started in .*\n")
+        self.assertEqual(said.count("unknown after an attach"), 1)
+        program.ask()
+        self.assertEqual(program.process.wait(), 0, program.process.stderr.read())
+        started = self.replaying("inject", "line", "play-waiting", OTEL_TRACES_EXPORTER="console")
+        started.process.communicate("\n")
+        found, usual = self.report(program.pid), self.report(started.pid)
+        self.assertGreater(found["spans"], 20)
+        self.assertEqual(found["spans"], usual["spans"])
+        for key in "calls_captured", "activities_captured":
+            self.assertEqual((key, found["counters"][key]), (key, usual["counters"][key]))
+
+    def test_in_the_middle(self):
+        """The accounts add up; its own environment is unchanged."""
+        for _ in range(8):
+            program = self.replaying(*["play-waiting"] * 40, "line", "play-waiting")
+            self.next_line(program, "play-waiting: 0")
+            environment = Path(f"/proc/{program.pid}/environ").read_bytes()
+            self.attach(program, "--file", self.spans, "--timeout", 60000)
+            self.assertEqual(Path(f"/proc/{program.pid}/environ").read_bytes(), environment)
+            program.ask()
+            self.assertEqual(program.process.wait(), 0, program.process.stderr.read())
+            self.assertGreater(self.report(program.pid)["counters"]["calls_captured"], 0)
+
+    def test_settings(self):
+        """Options go before the program's environment, and other settings of it stay."""
+        program = self.replaying("line", "play-waiting", OTEL_SERVICE_NAME="of-the-program", OTEL_RESOURCE_ATTRIBUTES="a=b")
+        self.attach(program, "--file", self.spans, "--service-name", "of-the-command", "--set", "session.name=named")
+        program.ask()
+        self.assertEqual(program.process.wait(), 0)
+        resource = json.dumps(json.loads(self.spans.read_text().splitlines()[0])["resourceSpans"][0]["resource"])
+        self.assertIn("of-the-command", resource)
+        self.assertNotIn("of-the-program", resource)
+        self.assertIn('{"key": "a", "value": {"stringValue": "b"}}', resource)
+
+    def test_graphs(self):
+        """Before CUPTI 13.5, their records are never enabled, whatever the settings say: they have a span for each node."""
+        for version, settings, has_records in (("12.9", {}, False), ("13.0", {"cupti.graph_records": "always"}, False),
+                                               ("13.5", {}, True)):
+            with self.subTest(version):
+                program = self.replaying("line", "play-waiting", recording="graph", CUSPAN_REPLAY_VERSION=version)
+                self.spans.unlink(missing_ok=True)
+                options = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
+                said = self.attach(program, "--file", self.spans, *options).stdout
+                self.assertEqual("CUPTI before 13.5: graphs have one span per node" in said, not has_records)
+                program.ask()
+                self.assertEqual(program.process.wait(), 0)
+                self.report(program.pid)
+                activities = re.findall(r'"cuda.activity","value":\{"stringValue":"(graph|kernel)"', self.spans.read_text())
+                self.assertEqual("graph" in activities, has_records)
+
+    def test_wrong_settings_change_nothing(self):
+        program = self.host("read")
+        said = self.command("attach", "--set", "detail=no", program.pid, status=1).stderr
+        self.assertIn("detail", said)
+        self.assertNotIn("libcuspan", self.maps(program))
+
+    def test_a_program_that_has_an_agent(self):
+        program = self.replaying("inject", "line", CUSPAN_START_ON="control", OTEL_TRACES_EXPORTER="console")
+        self.next_line(program, "inject: 1")
+        self.assertIn("has an agent, and is traced again", self.attach(program).stdout)
+        self.assertIn("has an agent, and is traced already", self.attach(program).stdout)
+        self.refused(program, "has an agent already, whose settings cannot change", options=("--detail", "full"))
+
+    def test_no_cupti(self):
+        program = self.replaying("line")
+        self.refused(program, "has the agent now, which cannot trace: ", "CUPTI",
+                     options=("--file", self.spans, "--set", f"cupti.library={self.directory}/none.so"))
+
+    def test_cycles(self):
+        """A hundred of attach and detach: no more memory, threads and descriptors."""
+        program = self.replaying("line", "play-waiting", "line", "play-waiting")
+        self.attach(program, "--file", self.spans)
+        self.command("detach", program.pid)
+        before = None
+        for number in range(100):
+            self.attach(program)
+            self.command("detach", program.pid)
+            if number == 9:
+                before = self.sizes(program)
+        after = self.sizes(program)
+        self.assertEqual(after[:2], before[:2])
+        self.assertLessEqual(after[2], before[2] + 512)
+        program.ask()
+        self.next_line(program, "play-waiting: 0")
+        self.attach(program)
+        program.ask()
+        self.assertEqual(program.process.wait(), 0)
+        self.report(program.pid)
+
+    @staticmethod
+    def sizes(program):
+        status = Path(f"/proc/{program.pid}/status").read_text()
+        return (int(re.search(r"Threads:\s+(\d+)", status)[1]), len(os.listdir(f"/proc/{program.pid}/fd")),
+                int(re.search(r"VmRSS:\s+(\d+)", status)[1]))
+
+
+class Commands(Case):
+    def test_usage(self):
+        self.assertIn("name a PID or program, or use --all", self.command("attach", status=2).stderr)
+        self.assertIn("name only one", self.command("attach", "1", "2", status=2).stderr)
+        self.assertIn("exclude each other", self.command("attach", "--all", "1", status=2).stderr)
+        self.assertIn("need --all", self.command("attach", "--all-users", "1", status=2).stderr)
+        self.assertIn("exclude each other", self.command("attach", "--file", "-", "--console", "1", status=2).stderr)
+        if os.geteuid() == 0:
+            self.assertIn("there is no user", self.command("attach", "--all", "--user", "no-such-user", status=2).stderr)
+
+    def test_names(self):
+        name = self.directory / "program_of_this_test"
+        shutil.copy(HOST, name)
+        self.assertIn("no process is named program_of_this_test", self.attach("program_of_this_test", status=1).stderr)
+        programs = [Program(self, name, "read") for _ in range(2)]
+        for program in programs:
+            self.assertEqual(program.line(), "ready")
+        said = self.attach("program_of_this_test", status=1).stderr
+        for program in programs:
+            self.assertIn(f" {program.pid}", said)
+        programs[1].end()
+        self.assertIn(f"(PID {programs[0].pid}) is traced", self.attach("program_of_this_test").stdout)
+        self.assert_unharmed(programs[0])
+
+    def test_all(self):
+        """Those that have loaded the driver, and have no agent."""
+        code = "import ctypes, sys; ctypes.CDLL(sys.argv[1]); print('ready', flush=True); input()"
+        programs = [Program(self, sys.executable, "-c", code, BUILD / "fake_driver/libcuda.so.1") for _ in range(2)]
+        other = self.host("read")
+        for program in programs:
+            self.assertEqual(program.line(), "ready")
+        said = self.command("attach", "--all").stdout
+        for program in programs:
+            self.assertIn(f"(PID {program.pid}) is traced", said)
+            self.assertIn("attach_double/libcuspan.so", self.maps(program))
+        self.assertEqual(said.count("unknown after an attach"), 1)
+        self.assertNotIn("no CUDA driver", said)
+        self.assertNotIn("libcuspan", self.maps(other))
+
+    def test_detach_without_an_agent(self):
+        self.assertIn("no agent found", self.command("detach", "1", status=1).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
