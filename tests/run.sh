@@ -266,6 +266,11 @@ part_hostile-hosts() {
     have runsc || apt_install runsc || echo "skipped: gVisor: its package runsc cannot be installed"
     release_build && tests/integration/agent/hostile_hosts_test.py --build build --long
 }
+# Many more attaches than CI makes, and how long they stop a thread.
+part_attach() {
+    release_build && tests/integration/agent/attach_test.py --build build --attaches 1000 Loops &&
+        tests/bench/attach.py --runs 1000 && tests/bench/attach.py --runs 100 --agent
+}
 part_python-versions() { release_build && tests/python-versions/run.sh; }
 part_wheel-full() { tools/release.sh --arch "$(uname -m)" wheel && tests/wheel/run.sh --release; }
 part_kubernetes() { built && wait_for_jaeger && tests/kubernetes/run.sh; }
@@ -506,6 +511,7 @@ release_parts() {
     run_part dist-full "everything in dist/, made twice; packages, wheels and images in bare systems"
     run_part python-versions "the walk of Python frames in Python 3.9 to 3.15, with greenlet, and free-threaded"
     run_part wheel-full "the wheel with the Pythons of all Debian suites, from PyPI's extras, beside PyTorch"
+    run_part attach "1,000 attaches into loops of malloc, of dlopen, of both, and Python, and how long they stop a thread"
     run_part hostile-hosts "programs that close, limit, forbid, cancel or unload what the agent needs, at each moment, with each Python"
     run_part kubernetes "the policy and the chart, with a real kube-apiserver"
     run_part podman "cuspan cdi with Podman and Docker"

@@ -11,9 +11,8 @@ static bool say(const struct agent *agent, const cJSON *answer, uint32_t timeout
     if (strcmp(agents_text(answer, "answer"), "already") == 0)
         printf("%s wasn't traced\n", agents_title(agent));
     else
-        printf("%s is no longer traced, and CUPTI is available to other tools; the agent stays loaded, "
-               "asleep: `cuspan "
-               "start %ld` traces again\n",
+        printf("%s is no longer traced, and CUPTI is available to other tools; the agent stays "
+               "loaded: `cuspan start %ld` traces again\n",
                agents_title(agent), agent->pid);
     return true;
 }

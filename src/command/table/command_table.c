@@ -860,10 +860,10 @@ const struct command commands[] = {
         .operands = "[PID|PROGRAM]",
         .run = cmd_detach,
         .summary = "stop tracing a process and release CUPTI to other tools",
-        .text = "The same as `cuspan stop --release`. Delivers what was captured, and leaves CUPTI, so that "
-                "calls run as without an agent and other "
-                "tools can use CUPTI. The agent stays in the process, with its threads asleep, until the "
-                "process ends. `cuspan start` traces again.",
+        .text =
+            "The same as `cuspan stop --release`. Delivers what was captured, and leaves CUPTI, so that "
+            "calls run as without an agent and other tools can use CUPTI. The agent and its threads stay in "
+            "the process until it ends. `cuspan start` traces again.",
         .options = control_options,
         .related = "attach stop start",
     },

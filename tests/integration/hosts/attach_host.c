@@ -229,26 +229,27 @@ static void start_loops(char *what, int count)
 static bool read_with_registers(char *byte, long *result)
 {
     static const uint64_t in[2] = {0x1122334455667788, 0x99aabbccddeeff00};
-    static uint64_t out[2];
+    static uint64_t out[2], zero[2];
     static const uint64_t b = 0x0b0b0b0b, r12 = 0x12121212, r15 = 0x15151515;
     register uint64_t changed __asm__("r8");
     static const uint32_t control = 0x9fc0;
     static uint32_t control_after; /* flushes denormals to zero */
-    __asm__ volatile("push %%rbx\n push %%r12\n push %%r15\n"
-                     "mov %[b], %%rbx\n mov %[r12], %%r12\n mov %[r15], %%r15\n"
-                     "ldmxcsr %[control]\n movdqu %[in], %%xmm7\n"
-                     "xor %%eax, %%eax\n xor %%edi, %%edi\n mov $1, %%edx\n syscall\n"
-                     "movdqu %%xmm7, %[out]\n stmxcsr %[after]\n"
-                     "xor %[b], %%rbx\n xor %[r12], %%r12\n xor %[r15], %%r15\n"
-                     "or %%r12, %%rbx\n or %%r15, %%rbx\n mov %%rbx, %%r8\n"
-                     "pop %%r15\n pop %%r12\n pop %%rbx\n"
-                     : "=a"(*result), [out] "=m"(out), [after] "=m"(control_after), "=r"(changed)
-                     : [b] "m"(b), [r12] "m"(r12), [r15] "m"(r15), [control] "m"(control), [in] "m"(in),
-                       "S"(byte)
-                     : "rdi", "rdx", "rcx", "r11", "xmm7", "memory");
+    __asm__ volatile(
+        "push %%rbx\n push %%r12\n push %%r15\n"
+        "mov %[b], %%rbx\n mov %[r12], %%r12\n mov %[r15], %%r15\n"
+        "ldmxcsr %[control]\n movdqu %[in], %%xmm0\n movdqu %[in], %%xmm7\n"
+        "xor %%eax, %%eax\n xor %%edi, %%edi\n mov $1, %%edx\n syscall\n"
+        "pxor %%xmm0, %%xmm7\n movdqu %%xmm0, %[out]\n movdqu %%xmm7, %[zero]\n stmxcsr %[after]\n"
+        "xor %[b], %%rbx\n xor %[r12], %%r12\n xor %[r15], %%r15\n"
+        "or %%r12, %%rbx\n or %%r15, %%rbx\n mov %%rbx, %%r8\n"
+        "pop %%r15\n pop %%r12\n pop %%rbx\n"
+        : "=a"(*result), [out] "=m"(out), [zero] "=m"(zero), [after] "=m"(control_after), "=r"(changed)
+        : [b] "m"(b), [r12] "m"(r12), [r15] "m"(r15), [control] "m"(control), [in] "m"(in), "S"(byte)
+        : "rdi", "rdx", "rcx", "r11", "xmm0", "xmm7", "memory");
     static const uint32_t usual = 0x1f80;
     __asm__ volatile("ldmxcsr %0" : : "m"(usual));
-    return changed == 0 && memcmp(in, out, sizeof in) == 0 && control == control_after;
+    return changed == 0 && zero[0] == 0 && zero[1] == 0 && memcmp(in, out, sizeof in) == 0 &&
+           control == control_after;
 }
 #else
 static bool read_with_registers(char *byte, long *result)

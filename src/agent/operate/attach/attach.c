@@ -18,9 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ENTRY   "cuspan_agent_attach"
-#define LIBRARY "libcuspan.so"
-#define LOOK_NS (NS_PER_MS / 4)
+#define ENTRY      "cuspan_agent_attach"
+#define LIBRARY    "libcuspan.so"
+#define LOOK_NS    (NS_PER_MS / 4)
+#define RESTORE_NS (200 * NS_PER_MS) /* a thread restores itself, if we have not */
 
 struct attach {
     const struct attach_request *request;
@@ -95,6 +96,7 @@ static enum status choose_library(struct attach *attach, struct error *err)
     strcpy(attach->job.settings, attach->request->settings);
     strcpy(attach->job.symbol, ENTRY);
     attach->job.created = NOT_CREATED;
+    attach->job.limit[1] = RESTORE_NS;
     return library_trust_check(&attach->target, path, err);
 }
 
@@ -241,7 +243,8 @@ static enum status create_thread(struct attach *attach, struct attach_result *re
     else
         remove_memory(attach);
     result->thread = attach->borrowed.thread;
-    result->stopped_ns = borrowed_release(&attach->borrowed);
+    borrowed_release(&attach->borrowed);
+    result->stopped_ns = borrowed_stopped_ns(&attach->borrowed);
     if (status != STATUS_OK)
         return status;
     remote_read(attach->target.pid, attach->memory + JOB_CREATED, &created, sizeof created);

@@ -1,5 +1,6 @@
 #include "agent/operate/attach/borrowed_thread.h"
 
+#include "agent/operate/attach/remote_job.h"
 #include "base/clock.h"
 
 #include <errno.h>
@@ -180,44 +181,20 @@ enum status borrowed_call(struct borrowed_thread *borrowed, long number, const u
     return STATUS_OK;
 }
 
-enum status borrowed_run(struct borrowed_thread *borrowed, uint64_t code, uint64_t job, uint64_t stack,
-                         struct error *err)
-{
-    uint64_t end_ns = clock_monotonic_ns() + RUN_NS;
-    if (!machine_set_code(borrowed->thread, &borrowed->state, &borrowed->places, code, job, stack))
-        return fail(borrowed, "has ended", err);
-    for (bool is_start = true;; is_start = !is_start) {
-        uint64_t now_ns = clock_monotonic_ns();
-        enum stop stop = to_next_call(borrowed, now_ns < end_ns ? end_ns - now_ns : 1);
-        if (stop == STOP_CALL && is_start && machine_is_giving_back(borrowed->thread)) {
-            borrowed->is_at_call = true;
-            return STATUS_OK;
-        }
-        if (stop == STOP_CALL)
-            continue;
-        if (stop == STOP_NONE && interrupt(borrowed->thread))
-            ptrace(PTRACE_DETACH, borrowed->thread, 0, 0);
-        if (stop == STOP_NONE) {
-            borrowed->thread = 0;
-            return error_set(err, STATUS_TIMEOUT,
-                             "%s (PID %d): a thread waits for a lock that another thread of it holds; it "
-                             "continues as before "
-                             "when it gets the lock",
-                             borrowed->target->program, (int)borrowed->target->pid);
-        }
-        return fail(borrowed, stop == STOP_SIGNAL ? "has failed in pthread_create()" : "has ended", err);
-    }
-}
-
 /* --- releasing --- */
+
+static void detach(struct borrowed_thread *borrowed)
+{
+    ptrace(PTRACE_DETACH, borrowed->thread, 0, 0);
+    borrowed->released_ns = clock_monotonic_ns();
+}
 
 /* The kernel continues the interrupted call only behind this kind of stop. */
 static bool to_event(const struct borrowed_thread *borrowed)
 {
     int number;
-    enum stop stop = STOP_NONE;
-    if (ptrace(PTRACE_INTERRUPT, borrowed->thread, 0, 0) != 0 ||
-        (borrowed->is_at_call && !machine_suppress_call(borrowed->thread)))
+    enum stop stop;
+    if (ptrace(PTRACE_INTERRUPT, borrowed->thread, 0, 0) != 0)
         return false;
     do {
         if (!go_on(borrowed->thread, PTRACE_CONT, 0))
@@ -227,10 +204,67 @@ static bool to_event(const struct borrowed_thread *borrowed)
     return stop == STOP_EVENT;
 }
 
-uint64_t borrowed_release(struct borrowed_thread *borrowed)
+void borrowed_release(struct borrowed_thread *borrowed)
 {
-    if (borrowed->thread && (!borrowed->is_prepared || to_event(borrowed)) &&
-        machine_restore(borrowed->thread, &borrowed->state))
-        ptrace(PTRACE_DETACH, borrowed->thread, 0, 0);
-    return clock_monotonic_ns() - borrowed->stopped_ns;
+    if (borrowed->released_ns || (borrowed->is_prepared && !to_event(borrowed)))
+        return;
+    machine_restore(borrowed->thread, &borrowed->state);
+    detach(borrowed);
+}
+
+uint64_t borrowed_stopped_ns(const struct borrowed_thread *borrowed)
+{
+    return (borrowed->released_ns ? borrowed->released_ns : clock_monotonic_ns()) - borrowed->stopped_ns;
+}
+
+/* --- running code --- */
+
+/* Until it has created the thread (STOP_NONE). It does not stop at each of its system calls, because each
+ * stop takes two switches between threads. */
+static enum stop wait_for_thread(const struct borrowed_thread *borrowed, uint64_t job, uint64_t end_ns)
+{
+    int32_t is_created = 0;
+    int number;
+    uint64_t start_ns = clock_monotonic_ns();
+    for (uint64_t now_ns = start_ns; now_ns < end_ns; now_ns = clock_monotonic_ns()) {
+        if (remote_read(borrowed->target->pid, job + JOB_IS_CREATED, &is_created, sizeof is_created) &&
+            is_created)
+            return STOP_NONE;
+        enum stop stop = wait_for_stop(borrowed->thread, now_ns - start_ns < SPIN_NS ? 1 : LOOK_NS, &number);
+        if (stop == STOP_SIGNAL || stop == STOP_GONE)
+            return stop;
+        if (stop != STOP_NONE && !go_on(borrowed->thread, PTRACE_CONT, 0))
+            return STOP_GONE;
+    }
+    return STOP_EVENT;
+}
+
+/* If we are late, it has restored itself. */
+static bool is_waiting(const struct borrowed_thread *borrowed, uint64_t code)
+{
+    uint64_t at = machine_code_pointer(borrowed->thread);
+    return at >= code && at < code + (uint64_t)(machine_work - machine_code);
+}
+
+enum status borrowed_run(struct borrowed_thread *borrowed, uint64_t code, uint64_t job, uint64_t stack,
+                         struct error *err)
+{
+    if (!machine_set_code(borrowed->thread, &borrowed->state, &borrowed->places, code, job, stack) ||
+        !go_on(borrowed->thread, PTRACE_CONT, 0))
+        return fail(borrowed, "has ended", err);
+    enum stop stop = wait_for_thread(borrowed, job, clock_monotonic_ns() + RUN_NS);
+    if (stop == STOP_SIGNAL)
+        return fail(borrowed, "has failed in pthread_create()", err);
+    if (stop == STOP_GONE || !interrupt(borrowed->thread))
+        return fail(borrowed, "has ended", err);
+    if (is_waiting(borrowed, code))
+        machine_restore(borrowed->thread, &borrowed->state);
+    detach(borrowed);
+    if (stop == STOP_NONE)
+        return STATUS_OK;
+    return error_set(
+        err, STATUS_TIMEOUT,
+        "%s (PID %d): a thread waits for a lock that another thread of it holds; it continues as "
+        "before when it gets the lock",
+        borrowed->target->program, (int)borrowed->target->pid);
 }

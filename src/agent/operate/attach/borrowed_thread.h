@@ -7,7 +7,7 @@
  *   borrowed_stop()     nothing is changed
  *   borrowed_prepare()  the frame is written where the stack is unused; the registers lead to it; then
  * signals are blocked, and the frame has the old mask borrowed_call()     a system call, and then the frame
- *   borrowed_run()      code that ends with the frame
+ *   borrowed_run()      code that ends with the frame; if we live, the next step instead
  *   borrowed_release()  registers, mask and interrupted system call are as before */
 #pragma once
 
@@ -19,13 +19,12 @@ struct borrowed_thread {
     const struct target *target;
     pid_t thread;
     bool is_prepared;
-    bool is_at_call; /* stopped at the start of the call that restores the frame */
-    uint64_t stopped_ns;
+    uint64_t stopped_ns, released_ns; /* times; released: 0 before */
     struct machine_state state;
     struct machine_places places; /* set call and give_back before borrowed_prepare() */
 };
 
-/* Stops one thread if it still is in this sleep; otherwise it goes on as if nothing had been. */
+/* Stops one thread if it still is in this sleep; otherwise it continues unchanged. */
 bool borrowed_stop(struct borrowed_thread *borrowed, const struct target *target, pid_t thread,
                    const struct sleep *sleep);
 
@@ -37,10 +36,13 @@ enum status borrowed_prepare(struct borrowed_thread *borrowed, const struct remo
 enum status borrowed_call(struct borrowed_thread *borrowed, long number, const uint64_t arguments[6],
                           long *result, struct error *err) MUST_CHECK;
 
-/* Runs machine_code. TIMEOUT: it waits for a lock that another thread holds; the thread is released, runs on
- * without us, and restores itself when it gets the lock. */
+/* Runs machine_code for the job, and releases the thread. TIMEOUT: it waits for a lock that another thread
+ * holds, runs on without us, and restores itself when it gets the lock. */
 enum status borrowed_run(struct borrowed_thread *borrowed, uint64_t code, uint64_t job, uint64_t stack,
                          struct error *err) MUST_CHECK;
 
-/* Returns for how long it was stopped, in ns. */
-uint64_t borrowed_release(struct borrowed_thread *borrowed);
+/* Unless borrowed_run() did. */
+void borrowed_release(struct borrowed_thread *borrowed);
+
+/* How long it was stopped. */
+uint64_t borrowed_stopped_ns(const struct borrowed_thread *borrowed);

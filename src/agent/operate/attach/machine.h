@@ -1,10 +1,10 @@
-/* What differs between processors: registers of a stopped thread, the frame that restores it, and the code
- * that it runs. One file implements it for each processor.
+/* The parts that differ between processors: registers of a stopped thread, the frame that restores it, and
+ * the code that it runs. One file implements it for each processor.
  *
  * A thread that runs anything for us ends in the system call by which signal handlers return, with a frame
  * that has the state from before. So it restores itself, also if our process is killed at any moment. If
- * we live, that call is suppressed, and the registers are set from outside instead: the kernel then continues
- * the interrupted system call as if nothing had been, while the frame only can repeat it from its start. */
+ * we live, the registers are set from outside before that: the kernel then continues the interrupted system
+ * call as if nothing had been, while the frame only can repeat it from its start. */
 #pragma once
 
 #include <stdbool.h>
@@ -74,11 +74,11 @@ bool machine_set_call(pid_t thread, const struct machine_state *state, const str
 bool machine_set_code(pid_t thread, const struct machine_state *state, const struct machine_places *places,
                       uint64_t code, uint64_t job, uint64_t stack);
 
-/* At the end of a system call. */
+/* Of the stopped thread: what the system call at whose end it is has returned; where its code is. */
 bool machine_result(pid_t thread, long *result);
-/* At the start of one: whether it is the one that restores the frame, and suppresses it. */
-bool machine_is_giving_back(pid_t thread);
-bool machine_suppress_call(pid_t thread);
+uint64_t machine_code_pointer(pid_t thread);
 
-/* The code, which has no address of its own; its part for the new thread starts at machine_work. */
+/* The code, which has no address of its own. It waits in ppoll(), because the kernel keeps what is left of an
+ * interrupted nanosleep(), poll() or futex wait only until another one of these is interrupted; its part for
+ * the new thread starts at machine_work. */
 extern const char machine_code[], machine_work[], machine_code_end[];

@@ -219,95 +219,46 @@ bool machine_result(pid_t thread, long *result)
     return true;
 }
 
-bool machine_is_giving_back(pid_t thread)
+uint64_t machine_code_pointer(pid_t thread)
 {
     struct user_regs_struct regs;
-    return ptrace(PTRACE_GETREGS, thread, 0, &regs) == 0 && regs.orig_rax == SYS_rt_sigreturn;
+    return ptrace(PTRACE_GETREGS, thread, 0, &regs) == 0 ? regs.rip : 0;
 }
 
-bool machine_suppress_call(pid_t thread)
-{
-    struct user_regs_struct regs;
-    if (ptrace(PTRACE_GETREGS, thread, 0, &regs) != 0)
-        return false;
-    regs.orig_rax = (uint64_t)-1;
-    return ptrace(PTRACE_SETREGS, thread, 0, &regs) == 0;
-}
-
-/* rbx: the job; r12: the frame's stack pointer. The last call is made again if it was suppressed, and our
- * process was killed before it had restored the thread. */
-#define TEXT_OF(number) #number
-#define TEXT(number)    TEXT_OF(number)
-#define AT(offset)      TEXT(offset) "(%rbx)"
-__asm__(".pushsection .rodata\n"
-        ".globl machine_code, machine_work, machine_code_end\n"
+/* rbx: the job; r12: the frame's stack pointer. */
+#define TEXT_OF(number)     #number
+#define TEXT(number)        TEXT_OF(number)
+#define AT(offset)          TEXT(offset) "(%rbx)"
+#define OF(register, field) "lea " AT(field) ", %" #register "\n"
+#define CALL(offset)        "call *" #offset "(%rbx)\n"
+/* clang-format off */
+__asm__(".pushsection .rodata\n .globl machine_code, machine_work, machine_code_end\n"
         "machine_code:\n"
-        "  lea " AT(JOB_THREAD) ", %rdi\n"
-                                "  xor %esi, %esi\n"
-                                "  mov " AT(
-                                    JOB_WORK) ", %rdx\n"
-                                              "  mov %rbx, %rcx\n"
-                                              "  call *24(%rbx)\n" /* pthread_create */
-                                              "  mov %eax, " AT(JOB_CREATED) "\n"
-                                                                             "  test %eax, %eax\n"
-                                                                             "  jnz 1f\n"
-                                                                             "  mov " AT(
-                                                                                 JOB_THREAD) ", %rdi\n"
-                                                                                             "  call "
-                                                                                             "*32(%rbx)\n" /* pthread_detach */
-                                                                                             "1:\n"
-                                                                                             "  mov %r12, "
-                                                                                             "%rsp\n"
-                                                                                             "  mov $15, "
-                                                                                             "%eax\n"
-                                                                                             "  syscall\n"
-                                                                                             "  jmp 1b\n"
-                                                                                             "machine_work:\n"
-                                                                                             "  push %rbx\n"
-                                                                                             "  mov %rdi, "
-                                                                                             "%rbx\n"
-                                                                                             "  movl $1, " AT(
-                                                                                                 JOB_STAGE) "\n"
-                                                                                                            "  lea " AT(
-                                                                                                                JOB_PATH) ", %rdi\n"
-                                                                                                                          "  mov $2, %esi\n" /* RTLD_NOW */
-                                                                                                                          "  call *0(%rbx)\n" /* dlopen */
-                                                                                                                          "  test %rax, %rax\n"
-                                                                                                                          "  jz 2f\n"
-                                                                                                                          "  mov %rax, %rdi\n"
-                                                                                                                          "  lea " AT(JOB_SYMBOL) ", %rsi\n"
-                                                                                                                                                  "  call *8(%rbx)\n" /* dlsym */
-                                                                                                                                                  "  test %rax, %rax\n"
-                                                                                                                                                  "  jz 5f\n"
-                                                                                                                                                  "  movl $2, " AT(
-                                                                                                                                                      JOB_STAGE) "\n"
-                                                                                                                                                                 "  lea " AT(JOB_SETTINGS) ", %rdi\n"
-                                                                                                                                                                                           "  lea " AT(JOB_MESSAGE) ", %rsi\n"
-                                                                                                                                                                                                                    "  mov $512, %edx\n"
-                                                                                                                                                                                                                    "  call *%rax\n"
-                                                                                                                                                                                                                    "  mov %eax, " AT(JOB_RESULT) "\n"
-                                                                                                                                                                                                                                                  "  movl $3, " AT(JOB_STAGE) "\n"
-                                                                                                                                                                                                                                                                              "  jmp 6f\n"
-                                                                                                                                                                                                                                                                              "2: call *16(%rbx)\n" /* dlerror */
-                                                                                                                                                                                                                                                                              "  xor %ecx, %ecx\n"
-                                                                                                                                                                                                                                                                              "  test %rax, %rax\n"
-                                                                                                                                                                                                                                                                              "  jz 4f\n"
-                                                                                                                                                                                                                                                                              "3: mov (%rax,%rcx), %dl\n"
-                                                                                                                                                                                                                                                                              "  mov %dl, " TEXT(JOB_MESSAGE) "(%rbx,%rcx)\n"
-                                                                                                                                                                                                                                                                                                              "  inc %ecx\n"
-                                                                                                                                                                                                                                                                                                              "  cmp $511, %ecx\n"
-                                                                                                                                                                                                                                                                                                              "  jae 4f\n"
-                                                                                                                                                                                                                                                                                                              "  test %dl, %dl\n"
-                                                                                                                                                                                                                                                                                                              "  jnz 3b\n"
-                                                                                                                                                                                                                                                                                                              "4: movl $-1, " AT(
-                                                                                                                                                                                                                                                                                                                  JOB_STAGE) "\n"
-                                                                                                                                                                                                                                                                                                                             "  jmp 6f\n"
-                                                                                                                                                                                                                                                                                                                             "5: movl $-2, " AT(
-                                                                                                                                                                                                                                                                                                                                 JOB_STAGE) "\n"
-                                                                                                                                                                                                                                                                                                                                            "6: xor %eax, %eax\n"
-                                                                                                                                                                                                                                                                                                                                            "  pop %rbx\n"
-                                                                                                                                                                                                                                                                                                                                            "  ret\n"
-                                                                                                                                                                                                                                                                                                                                            "machine_code_end:\n"
-                                                                                                                                                                                                                                                                                                                                            ".popsection\n");
+        OF(rdi, JOB_THREAD) "xor %esi, %esi\n mov " AT(JOB_WORK) ", %rdx\n mov %rbx, %rcx\n"
+        CALL(24) /* pthread_create */
+        "mov %eax, " AT(JOB_CREATED) "\n test %eax, %eax\n jnz 1f\n mov " AT(JOB_THREAD) ", %rdi\n"
+        CALL(32) /* pthread_detach */
+        "1: movl $1, " AT(JOB_IS_CREATED) "\n"
+        OF(rdx, JOB_LIMIT) "xor %edi, %edi\n xor %esi, %esi\n xor %r10d, %r10d\n"
+        "mov $271, %eax\n syscall\n" /* ppoll */
+        "mov %r12, %rsp\n mov $15, %eax\n syscall\n" /* rt_sigreturn */
+        "machine_work:\n"
+        "push %rbx\n mov %rdi, %rbx\n movl $1, " AT(JOB_STAGE) "\n"
+        OF(rdi, JOB_PATH) "mov $2, %esi\n" /* RTLD_NOW */
+        CALL(0) /* dlopen */
+        "test %rax, %rax\n jz 2f\n mov %rax, %rdi\n" OF(rsi, JOB_SYMBOL)
+        CALL(8) /* dlsym */
+        "test %rax, %rax\n jz 5f\n movl $2, " AT(JOB_STAGE) "\n"
+        OF(rdi, JOB_SETTINGS) OF(rsi, JOB_MESSAGE) "mov $512, %edx\n call *%rax\n"
+        "mov %eax, " AT(JOB_RESULT) "\n movl $3, " AT(JOB_STAGE) "\n jmp 6f\n"
+        "2:\n" CALL(16) /* dlerror */
+        "xor %ecx, %ecx\n test %rax, %rax\n jz 4f\n"
+        "3: mov (%rax,%rcx), %dl\n mov %dl, " TEXT(JOB_MESSAGE) "(%rbx,%rcx)\n"
+        "inc %ecx\n cmp $511, %ecx\n jae 4f\n test %dl, %dl\n jnz 3b\n"
+        "4: movl $-1, " AT(JOB_STAGE) "\n jmp 6f\n"
+        "5: movl $-2, " AT(JOB_STAGE) "\n"
+        "6: xor %eax, %eax\n pop %rbx\n ret\n"
+        "machine_code_end:\n .popsection\n");
+/* clang-format on */
 
 #endif

@@ -7,7 +7,7 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 
-/* What a filter program returns for a call: SECCOMP_RET_*. */
+/* Returns the result of a filter program for a call: SECCOMP_RET_*. */
 uint32_t seccomp_check_run(const struct sock_filter *program, size_t count, const struct seccomp_data *data);
 
 /* Before the thread is stopped. UNAVAILABLE: the filters can't be read here, and are not those of this

@@ -2,7 +2,7 @@
  * makes while it holds a lock of malloc or of the loader.
  *
  * A thread that was stopped anywhere may hold such a lock, and then waits for itself in pthread_create().
- * Other threads may hold them, because they run on and give them back. A system call alone is no safe place:
+ * Other threads may hold them, because they run on and release them. A system call alone is no safe place:
  * malloc maps memory under its lock, and dlopen reads files under its own. */
 #pragma once
 

@@ -78,7 +78,7 @@ static struct sock_filter random_step(size_t left)
     }
 }
 
-/* What Linux answers to a call, as a filter's result. OK: it does not take the program. */
+/* Returns Linux's answer to a call, as a filter's result. OK: it does not take the program. */
 static uint32_t ask_linux(struct sock_filter *program, size_t count, uint64_t argument)
 {
     int status;
