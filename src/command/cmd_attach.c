@@ -138,7 +138,7 @@ static bool attach_or_start(struct command_attach *command, const struct agents 
 static bool is_meant(const struct command_attach *command, const struct candidate *candidate)
 {
     if (command->is_all)
-        return candidate->uses_gpu && !candidate->has_agent;
+        return candidate_is_untraced(candidate);
     return strcmp(candidate->program, command->which) == 0;
 }
 
@@ -162,7 +162,7 @@ static bool attach_to_candidates(struct command_attach *command, const struct ag
     struct candidates candidates;
     size_t count = 0;
     bool is_well = true;
-    candidates_find(&candidates, command->is_all || geteuid() != 0 ? command->user : CANDIDATES_EVERY_USER);
+    candidates_find(&candidates, command->is_all ? command->user : candidates_user());
     if (!command->is_all && print_several(command, &candidates) > 1) {
         candidates_deinit(&candidates);
         return false;

@@ -1,6 +1,7 @@
 #include "command/table/command_table.h"
 
 #include "agent/operate/agents/agents.h"
+#include "agent/operate/attach/candidates.h"
 
 #include <pwd.h>
 #include <string.h>
@@ -66,6 +67,38 @@ static void print_agent(const struct agent *agent)
     text_deinit(&line);
 }
 
+/* A process that uses a GPU without an agent. */
+static void print_untraced(const struct candidate *candidate)
+{
+    struct text line = {0};
+    text_add_format(&line, "%8d ", (int)candidate->pid);
+    add_user(&line, candidate->user);
+    text_add_format(&line, " %-10s %14s %12s  ", "-", "-", "-");
+    text_add_column(&line, candidate->program, PROGRAM_COLUMNS, false, text_locale_is_utf8());
+    text_add_format(&line, " no agent: cuspan attach %d", (int)candidate->pid);
+    puts(line.data);
+    text_deinit(&line);
+}
+
+static void print_table(const struct agents *agents, const struct candidates *candidates)
+{
+    printf("%8s %-10s %-10s %14s %12s  %-*s %s\n", "PID", "USER", "SINCE", "SPANS", "LOST", PROGRAM_COLUMNS,
+           "PROGRAM", "STATE");
+    for (size_t i = 0; i < agents->count; i++)
+        print_agent(&agents->items[i]);
+    for (size_t i = 0; i < candidates->count; i++)
+        if (candidate_is_untraced(&candidates->items[i]))
+            print_untraced(&candidates->items[i]);
+}
+
+static bool has_untraced(const struct candidates *candidates)
+{
+    for (size_t i = 0; i < candidates->count; i++)
+        if (candidate_is_untraced(&candidates->items[i]))
+            return true;
+    return false;
+}
+
 static void print_json(const struct agents *agents)
 {
     cJSON *list = cJSON_CreateArray();
@@ -86,19 +119,16 @@ int cmd_ps(const struct command *command, int argc, char **argv)
     if (!agents_options(&choice, command, argc, argv, &status))
         return status;
     agents_find(&agents, choice.folder);
-    if (choice.is_json)
+    status = agents.count ? EXIT_OK : agents_complain_none(&agents, &choice);
+    if (choice.is_json) {
         print_json(&agents);
-    if (agents.count == 0) {
-        status = agents_complain_none(&agents, &choice);
-        agents_deinit(&agents);
-        return status;
-    }
-    if (!choice.is_json) {
-        printf("%8s %-10s %-10s %14s %12s  %-*s %s\n", "PID", "USER", "SINCE", "SPANS", "LOST",
-               PROGRAM_COLUMNS, "PROGRAM", "STATE");
-        for (size_t i = 0; i < agents.count; i++)
-            print_agent(&agents.items[i]);
+    } else {
+        struct candidates candidates;
+        candidates_find(&candidates, candidates_user());
+        if (agents.count || has_untraced(&candidates))
+            print_table(&agents, &candidates);
+        candidates_deinit(&candidates);
     }
     agents_deinit(&agents);
-    return EXIT_OK;
+    return status;
 }

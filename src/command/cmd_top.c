@@ -1,6 +1,7 @@
 #include "command/table/command_table.h"
 
 #include "agent/operate/agents/agents.h"
+#include "agent/operate/attach/candidates.h"
 
 #include "base/clock.h"
 #include "base/text/json_writer.h"
@@ -33,9 +34,40 @@ struct top {
     bool is_once, is_json, is_paused, is_all;
     int color; /* enum color_when */
     uint32_t columns, lines;
-    int sort;      /* enum top_sort */
-    long selected; /* PID; 0: none is named */
+    int sort;             /* enum top_sort */
+    long selected;        /* PID; 0: none is named */
+    struct text untraced; /* names processes that use a GPU and have no agent */
+    uint64_t untraced_ns; /* when it was made */
 };
+
+/* --- processes without an agent --- */
+
+#define UNTRACED_MAX 4
+#define UNTRACED_NS  (10 * NS_PER_SECOND) /* all processes are read for it */
+
+static void find_untraced(struct top *top)
+{
+    struct candidates candidates;
+    size_t count = 0;
+    uint64_t now_ns = clock_monotonic_ns();
+    if (top->choice.which || (top->untraced_ns && now_ns - top->untraced_ns < UNTRACED_NS))
+        return;
+    top->untraced_ns = now_ns;
+    text_clear(&top->untraced);
+    candidates_find(&candidates, candidates_user());
+    for (size_t i = 0; i < candidates.count; i++) {
+        const struct candidate *candidate = &candidates.items[i];
+        if (!candidate_is_untraced(candidate) || ++count > UNTRACED_MAX)
+            continue;
+        text_add_format(&top->untraced, "%s%s (PID %d)", count == 1 ? "without an agent: " : ", ",
+                        candidate->program, (int)candidate->pid);
+    }
+    if (count > UNTRACED_MAX)
+        text_add_format(&top->untraced, " and %zu more", count - UNTRACED_MAX);
+    if (count)
+        text_add(&top->untraced, "; cuspan attach PID traces it");
+    candidates_deinit(&candidates);
+}
 
 /* --- the screen --- */
 
@@ -63,6 +95,7 @@ static void make_screen(const struct top *top, size_t columns, size_t lines, boo
                             .is_paused = top->is_paused,
                             .interval_ms = top->interval_ms,
                             .clock = moment,
+                            .untraced = top->untraced.len ? top->untraced.data : NULL,
                             .columns = columns,
                             .lines = lines,
                             .utf8 = text_locale_is_utf8(),
@@ -79,8 +112,9 @@ static void nap(uint64_t ms)
 
 /* --- for pipes and programs --- */
 
-static void print_screen(const struct top *top)
+static void print_screen(struct top *top)
 {
+    find_untraced(top);
     struct top_screen screen;
     size_t columns = top->columns ? top->columns : terminal_columns(STDOUT_FILENO);
     make_screen(top, columns, top->lines, false, &screen);
@@ -275,9 +309,10 @@ static int print_each(struct top *top)
 
 /* --- on a terminal --- */
 
-static void draw(const struct top *top)
+static void draw(struct top *top)
 {
     struct top_screen screen;
+    find_untraced(top);
     size_t columns, lines;
     top_watch_size(&columns, &lines);
     make_screen(top, columns, lines, true, &screen);
@@ -400,5 +435,6 @@ int cmd_top(const struct command *command, int argc, char **argv)
         return options.status;
     int status = top.is_once || top.is_json ? print_each(&top) : show(&top);
     top_poll_deinit(&top.poll);
+    text_deinit(&top.untraced);
     return status;
 }

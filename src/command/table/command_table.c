@@ -774,8 +774,9 @@ const struct command commands[] = {
         .run = cmd_ps,
         .summary = "list processes that have an agent",
         .text = "Lists the agents of this user, or, for root, of all users: whether they wait, trace, sleep, "
-                "or are disabled and why, and how many spans they created and lost. The exit status is 1 if "
-                "there is none.",
+                "or are disabled and why, and how many spans they created and lost. Processes that use a GPU "
+                "without "
+                "an agent follow. The exit status is 1 if there is no agent.",
         .options = ps_options,
         .related = "status top",
     },

@@ -408,6 +408,8 @@ void top_screen_make(const struct top_view *view, struct top_screen *screen)
         text_add(begin_line(screen, TOP_PLAIN),
                  "no agent is running: start a program with cuspan run, or wait for its first CUDA call");
     }
+    if (view->untraced)
+        text_add_clean(begin_line(screen, TOP_WARNING), view->untraced, view->utf8);
     size_t room = view->lines ? view->lines - view->has_keys : SIZE_MAX;
     while (screen->count > room)
         text_deinit(&screen->lines[--screen->count].text);

@@ -13,6 +13,7 @@ struct top_view {
     bool is_paused;
     uint64_t interval_ms;
     const char *clock;     /* "11:43:07" */
+    const char *untraced;  /* a line about processes without an agent; NULL: there are none */
     size_t columns, lines; /* of the screen; lines 0: as many as there are */
     bool utf8;
     bool has_keys; /* the last line names them */

@@ -134,7 +134,7 @@ class Loops(Case):
         program = Program(self, sys.executable, "-c", code)
         self.assertEqual(program.line(), "ready")
         for _ in range(ATTACHES):
-            self.attach(program)
+            self.assertIn("what needs Python's hooks", self.attach(program).stdout)
         program.process.stdin.write("x\n")
         program.process.stdin.flush()
         self.assertEqual(program.line(), "0")
@@ -577,20 +577,49 @@ class Commands(Case):
         self.assertIn(f"(PID {programs[0].pid}) is traced", self.attach("program_of_this_test").stdout)
         self.assert_unharmed(programs[0])
 
-    def test_all(self):
-        """Those that have loaded the driver, and have no agent."""
+    def using_the_driver(self, **options):
         code = "import ctypes, sys; ctypes.CDLL(sys.argv[1]); print('ready', flush=True); input()"
-        programs = [Program(self, sys.executable, "-c", code, BUILD / "fake_driver/libcuda.so.1") for _ in range(2)]
-        other = self.host("read")
-        for program in programs:
-            self.assertEqual(program.line(), "ready")
-        said = self.command("attach", "--all").stdout
+        program = Program(self, shutil.which("python3", path="/usr/bin") or sys.executable, "-c", code,
+                          BUILD / "fake_driver/libcuda.so.1", **options)
+        return program if program.line() == "ready" else None
+
+    def test_lists(self):
+        """`ps` and `top` offer an attach to processes that have loaded the driver, and have no agent."""
+        program, other = self.using_the_driver(), self.host("read")
+        offer = rf"(?m)^ +{program.pid} .* no agent: cuspan attach {program.pid}$"
+        self.assertRegex(self.command("ps", status=1).stdout, offer)
+        self.assertEqual(json.loads(self.command("ps", "--json", status=1).stdout), [])
+        traced = Program(self, BUILD / "control_host", BUILD / "libcuspan-replay.so", ROOT / "examples/recordings/vector_add.cuspanrec",
+                         BUILD / "libcuspan.so", "inject", "line",
+                         env={**CLEAN, "CUSPAN_SET": f"control.directory={self.folder}", "CUSPAN_START_ON": "control",
+                              "OTEL_TRACES_EXPORTER": "console"})
+        self.assertEqual(traced.line(), "inject: 1")
+        listed = self.command("ps").stdout
+        self.assertRegex(listed, offer)
+        self.assertRegex(listed, rf"(?m)^ +{traced.pid} .* waiting: ")
+        self.assertNotIn(f"attach {traced.pid}", listed)
+        self.assertNotIn(f"attach {other.pid}", listed)
+        shown = self.command("top", "--once", "--interval", 0.1).stdout
+        self.assertRegex(shown, r"without an agent: .*\(PID \d+\)")
+
+    def test_all(self):
+        """Not those of this user, because other tests may run, and programs of the person who runs this one."""
+        if os.geteuid() != 0 or not shutil.which("getent") or subprocess.run(
+                ["getent", "passwd", "nobody"], check=False, capture_output=True).returncode != 0:
+            self.skipTest("needs root and a user named nobody")
+        uid = int(subprocess.run(["getent", "passwd", "nobody"], check=True, capture_output=True, text=True).stdout.split(":")[2])
+        programs = [self.using_the_driver(user=uid, group=uid) for _ in range(2)]
+        if None in programs:
+            self.skipTest("other users cannot read the folder of this build")
+        other = self.using_the_driver()
+        said = self.command("attach", "--all", "--user", "nobody").stdout
         for program in programs:
             self.assertIn(f"(PID {program.pid}) is traced", said)
             self.assertIn("attach_double/libcuspan.so", self.maps(program))
         self.assertEqual(said.count("unknown after an attach"), 1)
         self.assertNotIn("no CUDA driver", said)
         self.assertNotIn("libcuspan", self.maps(other))
+        self.assertIn("no process of this user", self.command("attach", "--all", "--user", "nobody", status=1).stderr)
 
     def test_detach_without_an_agent(self):
         self.assertIn("no agent found", self.command("detach", "1", status=1).stderr)

@@ -279,6 +279,12 @@ static void test_without_figures_and_without_agents(void **state)
     poll.count = 0;
     top_screen_make(&view, &screen);
     assert_true(has("no agent is running"));
+    assert_false(has("cuspan attach"));
+    top_screen_deinit(&screen);
+    view.untraced = "without an agent: x (PID 7); cuspan attach PID traces it";
+    top_screen_make(&view, &screen);
+    assert_true(has("cuspan attach PID"));
+    view.untraced = NULL;
 }
 
 /* CUPTI's records arrive once a second: one interval may get those of two. */

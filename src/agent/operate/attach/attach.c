@@ -1,6 +1,7 @@
 #include "agent/operate/attach/attach.h"
 
 #include "agent/operate/attach/borrowed_thread.h"
+#include "agent/operate/attach/candidates.h"
 #include "agent/operate/attach/library_trust.h"
 #include "agent/operate/attach/remote_job.h"
 #include "agent/operate/attach/seccomp_check.h"
@@ -36,6 +37,15 @@ struct attach {
 #define TITLED(attach) (attach)->target.program, (int)(attach)->target.pid
 
 /* --- check --- */
+
+/* As the agent and cuspan ps name it. */
+static void name_program(struct target *target)
+{
+    char arguments[4096];
+    ssize_t length = target_read(target, "cmdline", arguments, sizeof arguments);
+    if (length > 0 && *arguments)
+        candidates_name(arguments, (size_t)length, target->program, sizeof target->program);
+}
 
 static enum status read_maps(struct attach *attach, struct error *err)
 {
@@ -306,6 +316,7 @@ enum status attach_process(const struct attach_request *request, struct attach_r
     *result = (struct attach_result){0};
     enum status status = target_open(&attach->target, request->pid, err);
     if (status == STATUS_OK) {
+        name_program(&attach->target);
         snprintf(result->program, sizeof result->program, "%s", attach->target.program);
         status = check(attach, err);
         if (status == STATUS_OK)
@@ -316,7 +327,7 @@ enum status attach_process(const struct attach_request *request, struct attach_r
             status = wait_for_agent(attach, result, err);
         result->has_driver = remote_maps_find(&attach->maps, "libcuda.so");
         result->is_python =
-            remote_maps_find(&attach->maps, "libpython") || strncmp(attach->target.program, "python", 6) == 0;
+            remote_maps_find(&attach->maps, "libpython") || remote_maps_find(&attach->maps, "python3");
         target_close(&attach->target);
     }
     remote_maps_deinit(&attach->maps);

@@ -88,6 +88,11 @@ static int by_pid(const void *a, const void *b)
     return one->pid < other->pid ? -1 : one->pid > other->pid;
 }
 
+uid_t candidates_user(void)
+{
+    return geteuid() == 0 ? CANDIDATES_EVERY_USER : geteuid();
+}
+
 void candidates_find(struct candidates *candidates, uid_t user)
 {
     DIR *processes = opendir("/proc");

@@ -21,6 +21,15 @@ struct candidates {
     size_t count, capacity;
 };
 
+/* Whether `cuspan attach --all` means it. */
+static inline bool candidate_is_untraced(const struct candidate *candidate)
+{
+    return candidate->uses_gpu && !candidate->has_agent;
+}
+
+/* The user whose processes this one may attach to. */
+uid_t candidates_user(void);
+
 /* Reads those of a user, without this process and threads of the kernel, by PID. */
 void candidates_find(struct candidates *candidates, uid_t user);
 void candidates_deinit(struct candidates *candidates);
