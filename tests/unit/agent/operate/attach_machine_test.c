@@ -183,7 +183,7 @@ static void run(void)
     fill_state(((uint64_t)(uintptr_t)stack + sizeof stack - 256) & ~15ull);
     state.signal_mask = 1ull << (SIGUSR1 - 1);
     size_t bytes = machine_make_frame(&state, &places, frame, &places.frame);
-    EXPECT(bytes <= sizeof frame && places.frame + bytes < machine_stack(&state));
+    EXPECT(bytes <= sizeof frame && places.frame + bytes <= machine_stack(&state));
     memcpy((void *)(uintptr_t)places.frame, frame, bytes);
     jump(code, places.frame, (uint64_t)(uintptr_t)memory + BYTES - 64);
 }
