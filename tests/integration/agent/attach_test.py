@@ -273,6 +273,20 @@ class Refusals(Case):
         self.refused(program, "no thread slept", options=("--timeout", 200))
         self.assert_unharmed(program)
 
+    def test_another_user_s_rights(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root, to make a set-user-ID program")
+        name = self.directory / "with_rights"
+        shutil.copy(HOST, name)
+        os.chown(name, NOBODY, NOBODY)
+        name.chmod(0o4755)
+        if os.statvfs(name).f_flag & os.ST_NOSUID:
+            self.skipTest("the file system of temporary files knows no set-user-ID")
+        program = Program(self, name, "read")
+        self.assertEqual(program.line(), "ready")
+        self.refused(program, "runs with another user's rights")
+        self.assert_unharmed(program)
+
     def test_no_permission(self):
         if os.geteuid() != 0:
             self.refused(1, "belongs to user", "sudo cuspan attach 1")

@@ -19,9 +19,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ENTRY      "cuspan_agent_attach"
-#define LIBRARY    "libcuspan.so"
-#define LOOK_NS    (NS_PER_MS / 4)
+#define ENTRY   "cuspan_agent_attach"
+#define LIBRARY "libcuspan.so"
+#define LOOK_NS (NS_PER_MS / 4)
+#define PAUSE_NS_MAX                                                                                         \
+    (8 * NS_PER_MS) /* a thread that is refused once stopped is stopped again in each round */
 #define RESTORE_NS (200 * NS_PER_MS) /* a thread restores itself, if we have not */
 
 struct attach {
@@ -164,6 +166,7 @@ static enum status try_threads(struct attach *attach, struct error *err)
 static enum status stop_thread(struct attach *attach, struct error *err)
 {
     uint64_t end_ns = clock_monotonic_ns() + attach->request->timeout_ms * NS_PER_MS;
+    uint64_t pause_ns = LOOK_NS;
     enum status status;
     while ((status = try_threads(attach, err)) == STATUS_FULL) {
         if (!target_is_same(&attach->target))
@@ -175,7 +178,8 @@ static enum status stop_thread(struct attach *attach, struct error *err)
                              "inside malloc or the "
                              "loader; try again, or with a longer --timeout",
                              TITLED(attach), (unsigned)attach->request->timeout_ms);
-        nanosleep(&(struct timespec){0, LOOK_NS}, NULL);
+        nanosleep(&(struct timespec){0, (long)pause_ns}, NULL);
+        pause_ns = pause_ns < PAUSE_NS_MAX ? 2 * pause_ns : PAUSE_NS_MAX;
         status = read_maps(attach, err);
         if (status != STATUS_OK)
             return status;

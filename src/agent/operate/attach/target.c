@@ -245,6 +245,22 @@ static enum status check_program(const struct target *target, struct error *err)
     return STATUS_OK;
 }
 
+/* The agent takes no settings there, whoever attaches. */
+static enum status check_rights(const struct target *target, struct error *err)
+{
+    Elf64_auxv_t vector[64];
+    int file = files_open_at(target->folder, "auxv", O_RDONLY);
+    ssize_t bytes = file >= 0 ? read(file, vector, sizeof vector) : 0;
+    files_give_up(file);
+    for (size_t i = 0; bytes > 0 && i < (size_t)bytes / sizeof *vector; i++)
+        if (vector[i].a_type == AT_SECURE && vector[i].a_un.a_val)
+            return error_set(err, STATUS_UNAVAILABLE,
+                             TITLE
+                             "runs with another user's rights (set-user-ID), so the agent takes no settings",
+                             TITLED(target));
+    return STATUS_OK;
+}
+
 enum status target_check(const struct target *target, struct error *err)
 {
     char text[TARGET_STATUS_BYTES];
@@ -255,5 +271,7 @@ enum status target_check(const struct target *target, struct error *err)
         status = check_permission(target, err);
     if (status == STATUS_OK)
         status = check_program(target, err);
+    if (status == STATUS_OK)
+        status = check_rights(target, err);
     return status;
 }
