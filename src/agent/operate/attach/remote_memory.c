@@ -60,7 +60,7 @@ bool remote_maps_read(struct remote_maps *maps, FILE *file)
     char *line = NULL;
     size_t size = 0;
     maps->count = 0;
-    for (ssize_t length; (length = getline(&line, &size, file)) > 0;) {
+    while (getline(&line, &size, file) > 0) {
         struct remote_mapping mapping = {0};
         char flags[5] = "";
         int at = 0;
