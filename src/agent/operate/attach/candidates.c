@@ -16,13 +16,14 @@ static const char *script_of(const char *arguments, const char *end)
 {
     for (const char *at = arguments + strlen(arguments) + 1; at < end; at += strlen(at) + 1) {
         const char *value = at + strlen(at) + 1;
-        if (strcmp(at, "-m") == 0)
-            return value < end ? value : NULL;
-        if (strcmp(at, "-c") == 0)
+        bool has_value = strcmp(at, "-m") == 0 || strcmp(at, "-X") == 0 || strcmp(at, "-W") == 0;
+        if (strcmp(at, "-c") == 0 || (has_value && value >= end))
             return NULL;
+        if (strcmp(at, "-m") == 0)
+            return value;
         if (*at != '-')
             return remote_file_name(at);
-        if (strcmp(at, "-X") == 0 || strcmp(at, "-W") == 0)
+        if (has_value)
             at = value;
     }
     return NULL;
