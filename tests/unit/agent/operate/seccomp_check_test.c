@@ -106,6 +106,9 @@ static void test_random_programs(void **state)
     int compared = 0;
     if (is_under_qemu()) /* it has no filters */
         skip();
+#ifdef __SANITIZE_THREAD__ /* its thread outlives a division by zero, which ends one thread only */
+    skip();
+#endif
     srand(7);
     for (int i = 0; i < PROGRAMS; i++) {
         size_t count = 0;
