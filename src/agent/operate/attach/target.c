@@ -245,7 +245,7 @@ static enum status check_program(const struct target *target, struct error *err)
     return STATUS_OK;
 }
 
-/* The agent takes no settings there, whoever attaches. */
+/* The agent takes no settings there, from any user. */
 static enum status check_rights(const struct target *target, struct error *err)
 {
     Elf64_auxv_t vector[64];
