@@ -199,8 +199,8 @@ void activity_spans_add(struct correlate *c, const struct gpu_work *work)
     uint16_t resource = facts_resource(c, record);
     /* the call has decided the trace, so its work starts or ends no session; NULL: the trace is not an open
      * session's */
-    struct session *session =
-        call ? session_spans_of_trace(c, call->trace_id) : session_spans_at(c, record->start_ns);
+    struct session *session = call ? session_spans_of_trace(c, call->trace_id)
+                                   : session_spans_at(c, record->start_ns, record->start_ns);
     bool is_sampled = call ? !(call->flags & PENDING_UNSAMPLED) : session->is_sampled;
     uint32_t account = call ? call->account : session->account;
     observers_add_work(c, work, is_sampled, account);
@@ -234,7 +234,7 @@ void activity_spans_add(struct correlate *c, const struct gpu_work *work)
         return;
     if (is_in_stats)
         program_stats_exemplify(c->stats, span->trace_id, span->span_id);
-    if (session)
+    if (session && (account || !session->account)) /* not of a late call of a step */
         session_cover(session, span->start_ns, span->end_ns);
     if (!step)
         spans_emit(c, span);

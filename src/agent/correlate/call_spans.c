@@ -23,7 +23,7 @@
 
 static void add_to_session(struct correlate *c, const struct span_event *event)
 {
-    session_add_event(session_spans_at(c, event->time_ns), event);
+    session_add_event(session_spans_at(c, event->time_ns, event->time_ns), event);
 }
 
 /* Moves this thread's events inside the call to the call's span. Older ones happened outside any call. */

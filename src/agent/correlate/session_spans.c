@@ -196,14 +196,15 @@ static void end_session(struct correlate *c, struct session *session, const char
         accounts_close(c->counting.accounts, account);
 }
 
-static struct session *session_of_step(struct correlate *c, struct step *step, uint64_t time_ns);
+static struct session *session_of_step(struct correlate *c, struct step *step, uint64_t time_ns,
+                                       uint64_t noted_ns);
 
 /* The span of a rank covers the whole iteration, also if it makes no calls. */
 static void end_iteration(struct correlate *c, struct step *step)
 {
     uint64_t end_ns = engine_spans_ended(c, step->iteration);
     if (step->is_sampled && !step->is_used)
-        (void)session_of_step(c, step, step->at.time);
+        (void)session_of_step(c, step, step->at.time, step->at.time);
     if (step->session && end_ns > step->session->end_ns)
         step->session->end_ns = end_ns;
 }
@@ -222,22 +223,23 @@ static void end_step(struct correlate *c, struct step *step, const char *reason)
 
 static void end_process_session(struct correlate *c, const char *reason)
 {
+    bool is_cut = c->sessions.cut_ns != 0;
     c->sessions.cut_ns = 0;
     if (c->sessions.current.is_open)
-        end_session(c, &c->sessions.current, reason);
+        end_session(c, &c->sessions.current, is_cut ? "step" : reason);
 }
 
 void session_spans_end(struct correlate *c, const char *reason)
 {
     for (struct step *step; (step = steps_oldest_open(&c->sessions.steps)) != NULL;)
-        end_step(c, step, reason);
+        end_step(c, step, step == steps_latest(&c->sessions.steps) ? reason : "step");
     end_process_session(c, reason);
 }
 
 void session_spans_end_steps(struct correlate *c)
 {
     struct steps *steps = &c->sessions.steps;
-    steps_end_round(steps);
+    steps_end_round(steps, clock_now_ns());
     for (struct step *step; (step = steps_next_ended(steps)) != NULL;)
         end_step(c, step, "step");
     if (c->sessions.cut_ns && steps->settled == steps->count)
@@ -284,19 +286,20 @@ static void measure_step(struct correlate *c, const struct step *step)
     step_stats_begin(c->step_stats, step);
 }
 
-/* Returns the step's session, which this opens if needed; for a late call, after the step's span was sent, a
- * scratch session that is not open. Not inlined, because few programs have steps. */
+/* Returns the step's session, which this opens if needed; for a late call, a scratch session that is not
+ * open. Not inlined, because few programs have steps. */
 __attribute__((noinline)) static struct session *session_of_step(struct correlate *c, struct step *step,
-                                                                 uint64_t time_ns)
+                                                                 uint64_t time_ns, uint64_t noted_ns)
 {
     struct steps *steps = &c->sessions.steps;
+    bool is_over = steps_is_over(steps, step, noted_ns);
     if (!step->is_sampled) {
-        steps->unsampled.account = step->iteration ? engine_spans_account(c, step->iteration) : 0;
+        steps->unsampled.account = step->iteration && !is_over ? engine_spans_account(c, step->iteration) : 0;
         return &steps->unsampled;
     }
-    if (step->session)
+    if (step->session && !is_over)
         return step->session;
-    if (step->is_used) { /* a late call: it gets the step's trace, whose span was sent already */
+    if (step->is_used || (is_over && step->iteration)) { /* a late call: it gets only the step's trace */
         struct session *late = &c->sessions.late;
         session_open_step(late, step, c->sessions.rank, step->span_id,
                           time_ns); /* its span has a name already */
@@ -359,12 +362,12 @@ void session_spans_end_if_due(struct correlate *c, uint64_t time_ns)
         end_process_session(c, current->spans >= c->options.settings->session.spans_max ? "spans" : "age");
 }
 
-struct session *session_spans_at(struct correlate *c, uint64_t time_ns)
+struct session *session_spans_at(struct correlate *c, uint64_t time_ns, uint64_t noted_ns)
 {
     struct session *current = &c->sessions.current;
     struct step *step = c->sessions.steps.count ? steps_at(&c->sessions.steps, time_ns) : NULL;
     if (step)
-        return session_of_step(c, step, time_ns);
+        return session_of_step(c, step, time_ns, noted_ns);
     if (c->sessions.cut_ns && time_ns >= c->sessions.cut_ns)
         end_process_session(c, "step");
     session_spans_end_if_due(c, time_ns);
@@ -379,12 +382,13 @@ struct session *session_spans_at(struct correlate *c, uint64_t time_ns)
 uint32_t session_spans_account_of_iteration(struct correlate *c, const uint8_t trace_id[16], uint64_t time_ns)
 {
     struct step *step = c->engine ? steps_of_trace(&c->sessions.steps, trace_id, time_ns) : NULL;
-    return step && step->iteration ? engine_spans_account(c, step->iteration) : 0;
+    bool counts = step && step->iteration && !steps_is_over(&c->sessions.steps, step, time_ns);
+    return counts ? engine_spans_account(c, step->iteration) : 0;
 }
 
 uint32_t session_spans_account_at(struct correlate *c, uint64_t time_ns)
 {
-    return session_spans_at(c, time_ns)->account;
+    return session_spans_at(c, time_ns, time_ns)->account;
 }
 
 struct session *session_spans_of_trace(struct correlate *c, const uint8_t trace_id[16])
@@ -398,6 +402,6 @@ struct session *session_spans_of_trace(struct correlate *c, const uint8_t trace_
 void session_spans_cover(struct correlate *c, const struct parent *parent, uint64_t start_ns, uint64_t end_ns)
 {
     struct session *session = parent->is_session ? session_spans_of_trace(c, parent->trace_id) : NULL;
-    if (session)
+    if (session && (parent->account || !session->account)) /* not a late call of a step */
         session_cover(session, start_ns, end_ns);
 }

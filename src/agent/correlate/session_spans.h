@@ -14,14 +14,14 @@ void session_spans_step(struct correlate *correlate, struct step_boundary *bound
  * spans are kept. */
 void session_spans_end(struct correlate *correlate, const char *reason);
 
-/* Returns the session for work at `time_ns` that belongs to no request: the step's, or outside steps the
- * process's. Ends a session that is due and starts the next one. The session of a step that is not sampled is
- * never open. Never NULL. */
-struct session *session_spans_at(struct correlate *correlate, uint64_t time_ns);
+/* Returns the session for work at `time_ns`, noted at `noted_ns`, that belongs to no request: the step's, or
+ * outside steps the process's. Ends a session that is due and starts the next one. The session of a step that
+ * is not sampled, or over by then, is not open. Never NULL. */
+struct session *session_spans_at(struct correlate *correlate, uint64_t time_ns, uint64_t noted_ns);
 /* Returns the account of session_spans_at(); 0: the session has none. */
 uint32_t session_spans_account_at(struct correlate *correlate, uint64_t time_ns);
-/* Returns the account of the open iteration with this trace; 0: it has none, or the trace is another.
- * `time_ns` is a time at which it probably was in progress. */
+/* Returns the account of the iteration with this trace, for work at `time_ns`; 0: it has none, it is over, or
+ * the trace is another. */
 uint32_t session_spans_account_of_iteration(struct correlate *correlate, const uint8_t trace_id[16],
                                             uint64_t time_ns);
 /* Returns the open session with this trace; NULL: none. */

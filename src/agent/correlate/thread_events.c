@@ -58,9 +58,11 @@ struct parent thread_events_parent(struct correlate *c, struct thread_state *sta
         parent.is_sampled = state->is_sampled;
         parent.flags = (state->flags & TRACE_FLAG_RANDOM) | (parent.is_sampled ? TRACE_FLAG_SAMPLED : 0u);
         parent.trace_state = state->trace_state;
-        parent.account = request ? request : state->account;
+        parent.account = request || !state->account
+                             ? request
+                             : session_spans_account_of_iteration(c, state->context, state->seen_ns);
     } else {
-        const struct session *session = session_spans_at(c, time_ns);
+        const struct session *session = session_spans_at(c, time_ns, state->seen_ns);
         memcpy(parent.trace_id, session->trace_id, 16);
         memcpy(parent.span_id, session->span_id, 8);
         parent.flags = session->flags | SPAN_FLAG_REMOTE_KNOWN;

@@ -221,10 +221,18 @@ struct session *steps_session_of(struct steps *steps, const uint8_t trace_id[16]
     return NULL;
 }
 
-void steps_end_round(struct steps *steps)
+bool steps_is_over(const struct steps *steps, const struct step *step, uint64_t time_ns)
+{
+    return step->index + 1 < steps->count &&
+           time_ns > known_at(steps, step->index + 1)->at.time + STEPS_GRACE_NS;
+}
+
+/* A boundary in the future is old, because the clock was set back. */
+void steps_end_round(struct steps *steps, uint64_t now_ns)
 {
     steps->settled = steps->seen;
-    steps->seen = steps->count;
+    while (steps->seen < steps->count && now_ns - at_index(steps, steps->seen)->at.time > STEPS_GRACE_NS)
+        steps->seen++;
 }
 
 struct step *steps_oldest_session(struct steps *steps)

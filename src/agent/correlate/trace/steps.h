@@ -1,25 +1,28 @@
 /* Keeps the latest steps of a training job. A call without a context belongs to the step in which the call
  * started.
  *
- * Each thread has its own ring, so calls arrive out of order around a boundary. A step's session therefore
- * stays open for two more rounds. Calls that started in an older step and return later still than that get
- * its trace, but are not counted in its span. */
+ * A call may return after its step has ended, and a thread may work for an iteration that has ended. This
+ * counts in the step's span for STEPS_GRACE_NS. Later calls get its trace only. Time decides, so that a
+ * replay has the same results whatever its speed. Each thread has its own ring, so a step's session stays
+ * open for two more rounds. */
 #pragma once
 
 #include "agent/correlate/trace/session.h"
 #include "agent/correlate/trace/traced_step.h"
+#include "base/clock.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define STEPS_KEPT     256 /* boundaries; a round of 0.1 s has as many steps of 0.4 ms */
-#define STEPS_OPEN_MAX 8   /* sampled steps with a session */
+#define STEPS_KEPT     256              /* boundaries; a round of 0.1 s has as many steps of 0.4 ms */
+#define STEPS_OPEN_MAX 8                /* sampled steps with a session */
+#define STEPS_GRACE_NS (10 * NS_PER_MS) /* more than an engine needs to copy an iteration's results */
 
 /* All zero: no steps so far. */
 struct steps {
     uint64_t count;   /* boundaries so far; boundary n is in kept[n % STEPS_KEPT] */
-    uint64_t settled; /* number of boundaries at the end of the last but one round */
-    uint64_t seen;    /* number of boundaries at the end of the last round */
+    uint64_t settled; /* number of boundaries that were over at the end of the last but one round */
+    uint64_t seen;    /* the same at the end of the last round */
     struct step kept[STEPS_KEPT];
     struct session sessions[STEPS_OPEN_MAX];
     struct step_lengths lengths; /* lengths of GPU work besides collectives */
@@ -63,9 +66,11 @@ bool steps_earlier_load(const struct steps *steps, const struct step *step,
 struct session *steps_free_session(struct steps *steps);
 /* Returns the open session of the step with this trace; NULL: none. */
 struct session *steps_session_of(struct steps *steps, const uint8_t trace_id[16]);
+/* Whether what a thread notes at `time_ns` is too late to count for the step. */
+bool steps_is_over(const struct steps *steps, const struct step *step, uint64_t time_ns);
 /* Notes that a round is complete. Then each call of steps_next_ended() returns the oldest step with an open
- * session or iteration that ended before this round, and the caller closes that session; NULL: no more. */
-void steps_end_round(struct steps *steps);
+ * session or iteration that is over, and the caller closes that session; NULL: no more. */
+void steps_end_round(struct steps *steps, uint64_t now_ns);
 struct step *steps_next_ended(struct steps *steps);
 /* Returns the oldest step with an open session, ended or not; NULL: none. */
 struct step *steps_oldest_session(struct steps *steps);

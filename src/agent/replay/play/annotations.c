@@ -329,4 +329,6 @@ void annotations_step(const struct step_boundary *step)
         play_engine(agent, step->event);
     else if (agent && !step->event && CUSPAN_OFFERS(agent, step))
         (void)agent->step(step->number, step->kind, step->source);
+    for (uint64_t i = 0; agent && i < fault(FAULT_ROUNDS); i++)
+        (void)agent->flush(UINT32_MAX);
 }

@@ -28,6 +28,8 @@
     X(LATE_GRAPHS, "late-graphs", 1,                                                                         \
       "the agent enables graph records when it uses a GPU's, which takes this many ms; executions of older " \
       "graphs have the records of their nodes until then, and none from then on")                            \
+    X(ROUNDS, "rounds", 3,                                                                                   \
+      "after each boundary of steps, nothing happens until the agent has served this many flushes")          \
     X(LATE_BUFFERS, "late-buffers", 1, "only a forced flush delivers buffers")                               \
     X(AFTER_SHUTDOWN, "after-shutdown", 1, "the last buffer arrives after cuptiUnsubscribe")                 \
     X(OUT_OF_ORDER, "out-of-order", 1000, "records are shuffled within windows of this size")                \

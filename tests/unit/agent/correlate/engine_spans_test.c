@@ -4,6 +4,7 @@
 #include "agent/correlate/engine_spans.h"
 #include "agent/correlate/session_spans.h"
 #include "agent/correlate/thread_events.h"
+#include "agent/correlate/trace/steps.h"
 
 #include <stdlib.h>
 
@@ -318,17 +319,22 @@ static void test_request_ends_when_its_last_gpu_work_is_known(void **state)
     assert_int_equal(attr_int(only("vllm request"), "engine.request.gpu_share.prefill"), 1000);
 }
 
+static void attach_iteration(int64_t number, uint64_t time)
+{
+    struct context_record attached = {.time_ns = BASE_NS + time, .flags = 1};
+    memcpy(attached.trace_id, iteration_identify(SEED, number).trace_id, 16);
+    iteration_rank_span(SEED, number, 0, attached.span_id);
+    thread_events_context(correlate, &thread, &attached);
+}
+
 static void test_a_thread_can_work_for_another_iteration(void **state)
 {
     struct iteration_part one = part(2, REQUEST_PREFILL, 4);
     begin_engine(0);
     request(2, "r1", 1, 1);
     iteration(1, 1000, &one, 1);
-    struct context_record attached = {.time_ns = BASE_NS + 1050, .flags = 1};
+    attach_iteration(1, 1050);
     struct step_identity identity = iteration_identify(SEED, 1);
-    memcpy(attached.trace_id, identity.trace_id, 16);
-    iteration_rank_span(SEED, 1, 0, attached.span_id);
-    thread_events_context(correlate, &thread, &attached);
     end_iteration(1100);
     iteration(2, 1200, NULL, 0);
     launch(1, 1300);
@@ -336,6 +342,68 @@ static void test_a_thread_can_work_for_another_iteration(void **state)
     correlate_finish(correlate);
     assert_memory_equal(only("cudaLaunchKernel")->span.trace_id, identity.trace_id, 16);
     assert_int_equal(attr_int(request_span(1), "engine.request.gpu_time"), 100);
+}
+
+/* Serves an iteration, sampled or not, with or without a call in it. The thread copies its results after it,
+ * before and after the time in which this counts. */
+static void copy_results_late(uint64_t threshold, bool has_call)
+{
+    struct iteration_part one = part(2, REQUEST_PREFILL, 4);
+    begin_engine(threshold);
+    clock_source = moved_clock;
+    clock_ns = BASE_NS + 2000;
+    request(2, "r1", 1, 1);
+    iteration(1, 1000, &one, 1);
+    if (has_call)
+        call_full(CALL_RUNTIME, "cudaStreamSynchronize", 9, 1100, 1200, 0);
+    end_iteration(2000);
+    for (int i = 0; i < 3; i++)
+        tick_after(20); /* rounds of a slow machine: little of the program's time passes */
+    uint64_t last = 2000 + STEPS_GRACE_NS;
+    attach_iteration(1, last - 110);
+    launch(1, last - 100); /* returns at `last` */
+    launch(2, last - 90);
+    attach_iteration(1, last + 20);
+    launch(3, last + 30);
+    struct context_record none = {.time_ns = BASE_NS + last + 140};
+    thread_events_context(correlate, &thread, &none);
+    call_full(CALL_RUNTIME, "cudaLaunchKernel", 4, 1500, last + 200, 0);
+    for (uint32_t id = 1; id <= 4; id++)
+        kernel("copy", id, last + 1000 * id, last + 1000 * id + (1u << id));
+    end_request_as(2, 30000, REQUEST_FINISHED, 1);
+    assert_int_equal(counter_get(COUNTER_engine_request_spans), 0); /* the iteration is open */
+    clock_ns = BASE_NS + last + 1;
+    for (int i = 0; i < 3; i++)
+        tick_after(20);
+    assert_int_equal(attr_int(request_span(1), "engine.request.gpu_time"), 2);
+}
+
+static void expect_late_copies(bool has_call)
+{
+    copy_results_late(0, has_call);
+    const struct kept *rank = rank_of(1);
+    assert_int_equal(attr_int(rank, "cuda.total.calls"), 1 + has_call);
+    assert_int_equal(rank->span.end_ns, BASE_NS + 2000 + STEPS_GRACE_NS + 1000 + 2); /* of the first copy */
+    unsigned calls = 0;
+    for (uint32_t i = 0; i < span_count; i++)
+        calls += strcmp(spans[i].name, "cudaLaunchKernel") == 0 &&
+                 memcmp(spans[i].span.trace_id, rank->span.trace_id, 16) == 0;
+    assert_int_equal(calls, 4); /* all are in the trace */
+}
+
+static void test_work_for_an_iteration_counts_shortly_after_it(void **state)
+{
+    expect_late_copies(true);
+}
+
+static void test_work_for_an_iteration_without_calls_counts_shortly_after_it(void **state)
+{
+    expect_late_copies(false);
+}
+
+static void test_work_for_an_unsampled_iteration_counts_shortly_after_it(void **state)
+{
+    copy_results_late(UINT64_MAX, true);
 }
 
 static void test_ids_and_neighbors_follow_the_settings(void **state)
@@ -802,6 +870,9 @@ int main(void)
         TEST(test_work_between_iterations_belongs_to_the_session),
         TEST(test_request_ends_when_its_last_gpu_work_is_known),
         TEST(test_a_thread_can_work_for_another_iteration),
+        TEST(test_work_for_an_iteration_counts_shortly_after_it),
+        TEST(test_work_for_an_iteration_without_calls_counts_shortly_after_it),
+        TEST(test_work_for_an_unsampled_iteration_counts_shortly_after_it),
         TEST(test_ids_and_neighbors_follow_the_settings),
         TEST(test_ids_are_sanitized),
         TEST(test_requests_without_a_context_have_a_trace),

@@ -2,6 +2,7 @@
 #include "support/correlate_harness.h"
 
 #include "agent/correlate/trace/sampler.h"
+#include "agent/correlate/trace/steps.h"
 #include "agent/correlate/session_spans.h"
 #include "agent/correlate/call_spans.h"
 
@@ -44,15 +45,20 @@ static void expect_no(const char *name)
         assert_string_not_equal(spans[i].name, name);
 }
 
-static void sync_on(const struct thread_info *on, uint32_t id, uint64_t start)
+static void sync_until(const struct thread_info *on, uint32_t id, uint64_t start, uint64_t end)
 {
     struct call_record record = {
         .head = {sizeof record, RECORD_CALL, CALL_RUNTIME, find_call(CALL_RUNTIME, "cudaStreamSynchronize")},
         .start_ns = BASE_NS + start,
-        .end_ns = BASE_NS + start + 10,
+        .end_ns = BASE_NS + end,
         .correlation_id = id,
         .context_id = 1};
     call_spans_add(correlate, on, &record);
+}
+
+static void sync_on(const struct thread_info *on, uint32_t id, uint64_t start)
+{
+    sync_until(on, id, start, start + 10);
 }
 
 static const struct kept *call_at(uint64_t start)
@@ -136,6 +142,55 @@ static void test_a_late_thread_keeps_its_step(void **state)
     expect_child(call_at(1700), first);
     expect_child(call_at(2500), rank_span("rank 0", 2));
     expect_text(first, "cuda.session.end_reason", "step");
+}
+
+static uint64_t clock_ns;
+
+static uint64_t moved_clock(void)
+{
+    return clock_ns;
+}
+
+/* Rounds do not decide, because a replay has more or fewer of them than the program had. */
+static void test_a_call_that_returns_in_the_next_step_counts_for_some_time(void **state)
+{
+    uint64_t last = 2000 + STEPS_GRACE_NS;
+    begin_in_a_job(0);
+    clock_source = moved_clock;
+    clock_ns = BASE_NS + last;
+    step(1, 1000, STEP_TRAIN);
+    sync_on(&thread, 1, 1100);
+    step(2, 2000, STEP_TRAIN);
+    for (int i = 0; i < 3; i++)
+        tick_after(1);
+    sync_until(&thread, 2, 1200, last);
+    sync_until(&other_thread, 3, 1300, last + 1); /* the step is open, but this is too late */
+    clock_ns++;
+    tick_after(1);
+    tick_after(1);
+    struct kept *first = rank_span("rank 0", 1);
+    assert_int_equal(first->span.end_ns, BASE_NS + last);
+    assert_int_equal(attr_int(first, "cuda.total.calls"), 2);
+    expect_child(call_at(1300), first);
+}
+
+/* Also if that time has not passed at exit. */
+static void test_a_step_that_has_ended_does_not_end_at_exit(void **state)
+{
+    begin_in_a_job(0);
+    clock_source = moved_clock;
+    clock_ns = BASE_NS + 2500;
+    sync_on(&thread, 1, 500);
+    step(1, 1000, STEP_TRAIN);
+    sync_on(&thread, 2, 1100);
+    step(2, 2000, STEP_TRAIN);
+    sync_on(&thread, 3, 2100);
+    tick_after(1);
+    tick_after(1);
+    correlate_finish(correlate);
+    expect_text(only("program"), "cuda.session.end_reason", "step");
+    expect_text(rank_span("rank 0", 1), "cuda.session.end_reason", "step");
+    expect_text(rank_span("rank 0", 2), "cuda.session.end_reason", "exit");
 }
 
 static void test_gpu_work_follows_its_call_across_a_boundary(void **state)
@@ -389,6 +444,8 @@ int main(void)
                                        TEST(test_only_rank_0_sends_the_step),
                                        TEST(test_a_process_alone_has_traces_of_its_own),
                                        TEST(test_a_late_thread_keeps_its_step),
+                                       TEST(test_a_call_that_returns_in_the_next_step_counts_for_some_time),
+                                       TEST(test_a_step_that_has_ended_does_not_end_at_exit),
                                        TEST(test_gpu_work_follows_its_call_across_a_boundary),
                                        TEST(test_work_with_a_context_belongs_to_it),
                                        TEST(test_unsampled_steps_have_no_spans),
