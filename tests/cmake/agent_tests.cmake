@@ -184,7 +184,7 @@ get_target_property(agent_sources cuspan_agent SOURCES)
 add_library(cuspan_breakable SHARED ${agent_sources} ${breakable_sources})
 target_include_directories(cuspan_breakable PRIVATE ${YAML_INCLUDE_DIR})
 target_compile_definitions(cuspan_breakable PRIVATE CUSPAN_BREAKABLE)
-target_link_libraries(cuspan_breakable PRIVATE cuspan_config cuspan_capture cuspan_correlate cuspan_encode cuspan_export
+target_link_libraries(cuspan_breakable PRIVATE cuspan_config cuspan_capture cuspan_watch cuspan_correlate cuspan_encode cuspan_export
                       cuspan_recording)
 target_link_options(cuspan_breakable PRIVATE -Wl,-z,nodelete ${CUSPAN_HIDE_LIBS} -Wl,--as-needed
                     -Wl,--version-script=${CMAKE_SOURCE_DIR}/src/agent/core/libcuspan.map)
