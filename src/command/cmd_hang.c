@@ -73,7 +73,9 @@ static int complain_none(const struct command_line *line, const struct hang_host
         fprintf(stderr, "cuspan hang: no process with a live state, and %zu that cannot be read; use sudo\n",
                 host->refused);
     else
-        fprintf(stderr, "cuspan hang: no process here has a live state; start the program with cuspan run\n");
+        fprintf(stderr,
+                "cuspan hang: no process here has a live state: only ranks of a job that cuspan traces "
+                "have one, and programs started with cuspan run --set hang.watch=on\n");
     return EXIT_FAILED;
 }
 
