@@ -429,7 +429,7 @@ static enum status fill_reports(struct settings *settings, const struct output_s
             spans->exporter.kind == EXPORTER_OTLP_HTTP ? spans->exporter.encoding : ENCODING_PROTOBUF;
         output->exporter.verify = settings->tls_verify;
     }
-    bool is_same = exporter_is_otlp(&spans->exporter) &&
+    bool is_same = url && exporter_is_otlp(&spans->exporter) &&
                    (!settings->hang.endpoint || is_same_server(url, spans->exporter.endpoint));
     return is_same ? copy_secrets(&output->exporter, &spans->exporter) : STATUS_OK;
 }

@@ -149,7 +149,8 @@ static void add_cause(struct text *text, const struct hang_model *model, const s
         break;
     default:
         text_add(text, is_one ? " is " : " are ");
-        add_host(text, first);
+        if (first)
+            add_host(text, first);
         text_add(text, "; others wait for ");
     }
     add_place(text, model, verdict);
