@@ -11,8 +11,7 @@
 
 #include <stdbool.h>
 
-#define LIVE_FILE_BYTES  (64 * 1024)
-#define LIVE_FILE_SUFFIX ".live"
+#define LIVE_FILE_BYTES (64 * 1024)
 
 struct live_file {
     struct guarded_fd file; /* none: there is no directory for it */

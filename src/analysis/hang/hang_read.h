@@ -9,8 +9,6 @@
 #include "analysis/hang/hang.h"
 #include "base/text/json_writer.h"
 
-#define LIVE_FILE_SUFFIX ".live"
-
 struct hang_host {
     size_t found;   /* processes with a live state */
     size_t refused; /* processes that this user must not read */
