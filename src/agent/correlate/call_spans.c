@@ -325,7 +325,7 @@ static uint32_t profile_place(struct correlate *c, const struct thread_state *st
         memcpy(&link, state->context, sizeof link);
     else if (session)
         memcpy(link.span_id, session->span_id, sizeof link.span_id);
-    return code_profile_place(c->profile, c->calls.code, parent->is_sampled ? &link : NULL);
+    return code_profile_place(spans_profile(c), c->calls.code, parent->is_sampled ? &link : NULL);
 }
 
 void call_spans_add(struct correlate *c, const struct thread_info *thread, const struct call_record *call)

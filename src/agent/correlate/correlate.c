@@ -198,11 +198,6 @@ void correlate_begin_interval(struct correlate *c, bool is_delta)
     engine_stats_begin_interval(c->engine_stats, is_delta);
 }
 
-bool correlate_profile_is_full(const struct correlate *c)
-{
-    return code_profile_is_full(c->profile);
-}
-
 const struct profile *correlate_end_profile(struct correlate *c)
 {
     return code_profile_end(c->profile);

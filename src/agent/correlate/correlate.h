@@ -50,10 +50,8 @@ void correlate_snapshot(struct correlate *correlate, uint64_t now_monotonic_ns, 
  * temporality. */
 struct live_stats *correlate_live_stats(struct correlate *correlate);
 void correlate_begin_interval(struct correlate *correlate, bool is_delta);
-/* Only if profiles are enabled. The first function returns whether the interval should end because a table is
- * nearly full. The second ends the interval and returns its profile, not owned, valid until the next record.
- * The third starts the next interval. */
-bool correlate_profile_is_full(const struct correlate *correlate);
+/* Only if profiles are enabled. The first function ends the interval and returns its profile, not owned,
+ * valid until the next record. The second starts the next interval. */
 const struct profile *correlate_end_profile(struct correlate *correlate);
 void correlate_begin_profile(struct correlate *correlate);
 /* Returns the hw.id of a device below DEVICES_MAX; "": unknown. */

@@ -4,6 +4,7 @@
 #include "agent/correlate/counting.h"
 #include "agent/correlate/join/graphs.h"
 #include "agent/correlate/names/kernel_names.h"
+#include "agent/correlate/spans.h"
 #include "agent/correlate/stacks/code_profile.h"
 #include "agent/correlate/state.h"
 #include "agent/correlate/step_spans.h"
@@ -47,7 +48,7 @@ __attribute__((noinline)) static void add_to_profile(struct correlate *c, const 
     uint32_t place = work->call ? work->call->place : 0;
     if (record->graph_node_id)
         place = place_of_node(c, record, place);
-    code_profile_add(c->profile, place, is_copy ? PROFILE_COPIES : PROFILE_KERNELS, name,
+    code_profile_add(spans_profile(c), place, is_copy ? PROFILE_COPIES : PROFILE_KERNELS, name,
                      kernel ? kernel->number : 0, record->end_ns - record->start_ns);
 }
 

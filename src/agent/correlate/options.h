@@ -3,6 +3,7 @@
 
 #include "base/trace_context.h"
 #include "model/metrics/tracing_overhead.h"
+#include "model/profile.h"
 #include "model/settings/settings.h"
 #include "model/span.h"
 #include "model/step.h"
@@ -17,6 +18,9 @@ struct correlate_sink {
     /* Receives the IDs of a session that has started: the context of threads that have none. NULL: not
      * needed. */
     void (*on_session)(void *context, const uint8_t trace_id[16], const uint8_t span_id[8], uint8_t flags);
+    /* Receives a profile whose interval ended because a table was nearly full, valid during the call. NULL:
+     * what finds no room counts without its link or stack. */
+    void (*on_profile)(void *context, const struct profile *profile);
 };
 
 struct correlate_options {

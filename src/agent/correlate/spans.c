@@ -1,6 +1,7 @@
 #include "agent/correlate/spans.h"
 
 #include "base/accounting/counters.h"
+#include "agent/correlate/stacks/code_profile.h"
 #include "agent/correlate/state.h"
 #include "agent/correlate/trace/tracestates.h"
 #include "model/semconv.h"
@@ -9,6 +10,15 @@ void spans_emit(struct correlate *c, const struct span *span)
 {
     counter_add_alone(COUNTER_spans_created, 1);
     c->options.sink.on_span(c->options.sink.context, span);
+}
+
+struct code_profile *spans_profile(struct correlate *c)
+{
+    if (c->options.sink.on_profile && code_profile_is_full(c->profile)) {
+        c->options.sink.on_profile(c->options.sink.context, code_profile_end(c->profile));
+        code_profile_begin(c->profile);
+    }
+    return c->profile;
 }
 
 void spans_put_below(const struct correlate *c, struct span *span, const uint8_t *trace_id,

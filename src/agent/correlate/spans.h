@@ -28,3 +28,5 @@ void spans_put_code(const struct settings *settings, struct span *span, struct c
 
 /* Counts the span and hands it to the sink. */
 void spans_emit(struct correlate *correlate, const struct span *span);
+/* Returns the profile. One that is nearly full goes to the sink first. Only if profiles are enabled. */
+struct code_profile *spans_profile(struct correlate *correlate);

@@ -28,6 +28,6 @@ void profiles_export(struct correlate *correlate, struct outputs *outputs)
 
 void profiles_export_tick(struct correlate *correlate, struct outputs *outputs, uint64_t now_ns)
 {
-    if (profiles.is_on && (now_ns >= profiles.next_ns || correlate_profile_is_full(correlate)))
+    if (profiles.is_on && now_ns >= profiles.next_ns)
         profiles_export(correlate, outputs);
 }

@@ -112,6 +112,11 @@ void pipeline_set_device_resources(void)
             set_device_resource(i);
 }
 
+static void on_profile(void *context, const struct profile *profile)
+{
+    outputs_send_profile(context, profile);
+}
+
 static void on_device(void *context, uint16_t index, const struct resource *device)
 {
     unsigned number = index - RESOURCE_DEVICE(0);
@@ -185,19 +190,19 @@ enum status pipeline_prepare_spans(const struct pipeline_options *options, struc
     if (status != STATUS_OK)
         return status;
     /* A replay's own overhead says nothing about the recorded run. */
-    struct correlate_options correlate = {.settings = settings,
-                                          .program = options->program,
-                                          .parent = options->parent,
-                                          .steps = options->steps,
-                                          .expects_calls = selection_has_all_launches(settings),
-                                          .expects_graphs =
-                                              selection_has_activity(settings, ACTIVITY_GRAPH_TRACE),
-                                          .expects_devices = true,
-                                          .forget_code = launch_stacks_forget,
-                                          .release_hold = steps_release_request,
-                                          .slept_between = sleep_control_slept_between,
-                                          .take_overhead = clock_source ? NULL : agent_overhead_take,
-                                          .sink = {state->outputs, on_span, on_device, on_session}};
+    struct correlate_options correlate = {
+        .settings = settings,
+        .program = options->program,
+        .parent = options->parent,
+        .steps = options->steps,
+        .expects_calls = selection_has_all_launches(settings),
+        .expects_graphs = selection_has_activity(settings, ACTIVITY_GRAPH_TRACE),
+        .expects_devices = true,
+        .forget_code = launch_stacks_forget,
+        .release_hold = steps_release_request,
+        .slept_between = sleep_control_slept_between,
+        .take_overhead = clock_source ? NULL : agent_overhead_take,
+        .sink = {state->outputs, on_span, on_device, on_session, on_profile}};
     status = correlate_create(&correlate, &state->correlate);
     if (status != STATUS_OK)
         return error_set(err, status, "cannot start correlation: %s", status_text(status));
