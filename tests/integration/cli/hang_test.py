@@ -151,10 +151,7 @@ class Hang(unittest.TestCase):
                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             pid = self.wait_for_report(logs)
-            wait_for_state(pid, "SR")
-            exported = json.loads(self.run_hang("--json", "--this-host").stdout)
-            live, = [rank for rank in exported["ranks"] if rank["pid"] == pid]
-            reported = self.run_hang("--json", logs)
+            live, reported = self.wait_for_stall(pid, 60, logs)
         finally:
             if pid:
                 os.kill(pid, signal.SIGKILL)
@@ -172,6 +169,17 @@ class Hang(unittest.TestCase):
         for one in (of_report, of_file, of_live):
             self.assertEqual((one["kind"], one["ranks_known"], one["ranks_expected"]), ("no_report", 1, live["world_size"]))
         self.assertEqual(sum(seat["enqueued"] for seat in live["communicators"]), 60)
+
+    def wait_for_stall(self, pid, calls, logs):
+        """Until the process stands still after so many collectives and has reported that: on a slow machine it pauses before, too."""
+        for _ in range(600):
+            exported = json.loads(self.run_hang("--json", "--this-host").stdout)
+            live, = [rank for rank in exported["ranks"] if rank["pid"] == pid]
+            reported = self.run_hang("--json", logs)
+            if live["watch"] == "stalled" and sum(seat["enqueued"] for seat in live["communicators"]) == calls and reported.returncode == 3:
+                return live, reported
+            time.sleep(0.1)
+        raise AssertionError(f"no stall after {calls} collectives: {live}, {reported}")
 
     def wait_for_report(self, logs):
         for _ in range(6000):
