@@ -356,9 +356,9 @@ class Control(Case):
         in_one = self.kernels(self.replay("vector_add").spans)
         for api in "classic", "subscriber":
             with self.subTest(api):
-                result = self.steps("on", "play", "start", "start", "on", "play", "stop", "stop", "on", "play", "nap", "start",
+                result = self.steps("on", "play", "start", "start", "on", "play", "stop", "stop", "on", "play", "flush", "nap", "start",
                                     "play", settings={"cupti.api": api})
-                self.assertEqual(result.answers, [0, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0])
+                self.assertEqual(result.answers, [0, 0, 0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0])
                 self.assertEqual(result.err, "")
                 sessions = sessions_of(result.spans)
                 self.assertEqual([s.attributes["cuda.session.end_reason"] for s in sessions], ["stop", "exit"])
@@ -437,7 +437,8 @@ class Control(Case):
     def test_work_that_never_has_a_call_is_there_after_a_sleep(self):
         settings = {"capture.runtime": "false", "capture.driver": "false"}
         alone = self.steps("start", "play", settings=settings)
-        after = self.steps("start", "play", "nap", "stop", "nap", "start", "nap", "play", settings=settings)
+        after = self.steps("start", "play", "flush", "stop", "flush", "nap", "start", "play",
+                           settings=settings)
         self.assertGreater(self.kernels(alone.spans), 0)
         self.assertEqual(self.kernels(after.spans), 2 * self.kernels(alone.spans))
 

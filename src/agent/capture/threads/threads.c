@@ -100,6 +100,7 @@ static struct host_thread *claim_slot(void)
         identify(&slots[i].info);
         slots[i].serial = slots[i].info.serial = atomic_fetch_add(&serials, 1) + 1;
         slots[i].info.slot = i;
+        atomic_store_explicit(&slots[i].tid, slots[i].info.tid, memory_order_relaxed);
         atomic_store_explicit(&slots[i].runtime_correlation, 0, memory_order_relaxed);
         atomic_store_explicit(&slots[i].is_in_driver_call, false, memory_order_relaxed);
         atomic_store_explicit(&slots[i].call_asleep, NULL, memory_order_relaxed);
@@ -199,7 +200,8 @@ uint32_t threads_in_call(void)
  * at the end of each call, and the runtime's calls have IDs. */
 static struct thread_call call_of(const struct host_thread *thread, bool is_asleep)
 {
-    struct thread_call call = {.tid = thread->info.tid, .id = ring_published(&thread->ring)};
+    struct thread_call call = {.tid = atomic_load_explicit(&thread->tid, memory_order_relaxed),
+                               .id = ring_published(&thread->ring)};
     if (is_asleep)
         call.plan = atomic_load_explicit(&thread->call_asleep, memory_order_acquire);
     else if (thread_calls(thread))
@@ -215,7 +217,9 @@ uint32_t threads_calls_in_progress(bool is_asleep, struct thread_call *calls, ui
         if (atomic_load_explicit(&slots[i].state, memory_order_acquire) != THREAD_LIVE)
             continue;
         calls[count] = call_of(&slots[i], is_asleep);
-        count += calls[count].plan != NULL;
+        atomic_thread_fence(memory_order_acquire);
+        bool is_same = calls[count].tid == atomic_load_explicit(&slots[i].tid, memory_order_relaxed);
+        count += calls[count].plan && is_same;
     }
     return count;
 }

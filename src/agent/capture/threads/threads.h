@@ -67,6 +67,7 @@ struct host_thread {
     uint32_t code_table; /* of the slot: number of the table of known stacks (launch_stacks.c); 0: none yet */
     struct native_stack native;
     struct thread_info info;
+    _Atomic uint64_t tid; /* as in info, for the hang watch, which may read while the slot changes hands */
     _Atomic int state;
     /* Written by the pipeline thread. */
     uint64_t lost_seen, notes_lost_seen;
