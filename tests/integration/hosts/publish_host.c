@@ -141,7 +141,8 @@ int main(int argc, char **argv)
     if (has(argc, argv, "shown") || has(argc, argv, "hidden"))
         check_context(has(argc, argv, "shown"));
     play(library);
-    if (looks.tv_sec && cuspan_flush(60000) != 0) /* what was played belongs to the time before the publication */
+    if (looks.tv_sec &&
+        cuspan_flush(60000) != 0) /* what was played belongs to the time before the publication */
         complain("cuspan_flush() fails");
     expect_process_contexts(has(argc, argv, "shown"));
     publish_process();
