@@ -39,10 +39,10 @@ class Cluster:
             raise Refused(response.status, answer.get("message"))
         return answer
 
-    def run(self, *command, **options):
+    def run(self, *command, input=None, **variables):
         """A program that reads KUBECONFIG; returns its standard output."""
-        done = subprocess.run(command, env={**os.environ, "KUBECONFIG": str(self.folder / "kubeconfig")}, text=True,
-                              capture_output=True, check=False, **options)
+        done = subprocess.run(command, env={**os.environ, "KUBECONFIG": str(self.folder / "kubeconfig"), **variables}, text=True,
+                              capture_output=True, check=False, input=input)
         if done.returncode != 0:
             raise AssertionError(f"{' '.join(map(str, command))}: {done.stdout}{done.stderr}")
         return done.stdout

@@ -7,6 +7,7 @@
 
 import argparse
 import copy
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ import unittest  # noqa: E402
 import cluster as kube  # noqa: E402
 from cluster import GPU, IMAGE, LIBRARY, RESTRICTED, container, env_of, is_traced, pod  # noqa: E402
 
+ROOT = Path(__file__).resolve().parents[2]
 OPTIONS = None
 CLUSTER = None
 MOUNT = {"image": "/cuspan", "init": "/cuspan/opt/cuspan"}
@@ -345,6 +347,27 @@ class Policy(unittest.TestCase):
             self.assertTrue(is_traced(stored["spec"]["containers"][0]))
         finally:
             CLUSTER.request("DELETE", "/api/v1/namespaces/labeled/pods/kept?gracePeriodSeconds=0")
+
+
+class Documents(unittest.TestCase):
+    def test_the_commands_for_serving_engines(self):
+        """The commands of docs/engines.md, and then the pod that the deployment's controller would create."""
+        text = (ROOT / "docs/engines.md").read_text()
+        commands, = [block for block in re.findall(r"^```\n(.*?)^```$", text, re.MULTILINE | re.DOTALL) if block.startswith("kubectl ")]
+        CLUSTER.namespace("serving")
+        labels = {"app": "llm"}
+        vllm = {"name": "llm", "image": "vllm/vllm-openai", "args": ["--model", "meta-llama/Llama-3.1-8B-Instruct"], "resources": {"limits": GPU}}
+        CLUSTER.create("/apis/apps/v1/namespaces/serving/deployments", {
+            "metadata": {"name": "llm"}, "spec": {"selector": {"matchLabels": labels}, "template": {
+                "metadata": {"labels": labels}, "spec": {"containers": [vllm], "automountServiceAccountToken": False}}}})
+        CLUSTER.run("bash", "-ec", f'kubectl() {{ "$KUBECTL" "$@"; }}\n{commands}', KUBECTL=OPTIONS.kubectl)
+        template = CLUSTER.request("GET", "/apis/apps/v1/namespaces/serving/deployments/llm")["spec"]["template"]
+        body = {"apiVersion": "v1", "kind": "Pod", **template, "metadata": {**template["metadata"], "name": "llm"}}
+
+        def admitted():
+            return CLUSTER.pod("serving", body)["spec"]["containers"][0]
+        kube.patiently(lambda: is_traced(admitted()))
+        self.assertEqual(env_of(admitted())["PYTHONPATH"]["value"], ARCHIVE)
 
 
 def renamed(value, names):
