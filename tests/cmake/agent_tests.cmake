@@ -92,6 +92,7 @@ if(NOT CUSPAN_SANITIZE)
     add_test(NAME integration/attach_${name}
              COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/attach_test.py --build ${CMAKE_BINARY_DIR} ${group})
   endforeach()
+  add_test(NAME integration/attach_check COMMAND ${CMAKE_SOURCE_DIR}/tests/gpu/attach_check_test.py --build ${CMAKE_BINARY_DIR})
 endif()
 add_executable(publish_host tests/integration/hosts/publish_host.c tests/unit/support/thread_ctx_reader.c)
 target_include_directories(publish_host PRIVATE src tests/unit)

@@ -12,7 +12,7 @@ set -eu
 OUT=$1
 BUILD=$(realpath "$2")
 shift 2
-PROGRAMS=(peer graph_requests requests)
+read -ra PROGRAMS <<<"${PROGRAMS:-peer graph_requests requests}"
 
 find_nvcc() {
     local candidate

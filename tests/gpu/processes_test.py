@@ -313,11 +313,10 @@ def run_case(cases, name):
     return found, seen
 
 
-def main():
-    out, build, programs = (Path(argument).resolve() for argument in sys.argv[1:4])
-    cases = Cases(out, build, programs)
+def run_cases(cases, names):
+    """Prints a line for each case and its faults. Returns the exit status."""
     counts = dict.fromkeys(("passed", "failed", "skipped"), 0)
-    for name in sys.argv[4:] or NAMES:
+    for name in names:
         begun = time.monotonic()
         try:
             found, seen = run_case(cases, name)
@@ -333,6 +332,11 @@ def main():
             print(f"    and {len(found) - SHOWN} more")
     print(", ".join(f"{count} {what}" for what, count in counts.items()))
     return 1 if counts["failed"] or not counts["passed"] else 0
+
+
+def main():
+    out, build, programs = (Path(argument).resolve() for argument in sys.argv[1:4])
+    return run_cases(Cases(out, build, programs), sys.argv[4:] or NAMES)
 
 
 if __name__ == "__main__":

@@ -2,11 +2,12 @@
  *
  *   control_host DOUBLE RECORDING AGENT STEP...
  *
- * inject (as CUDA does), start (loads AGENT if it is not loaded), stop, flush (5 s), flush-0 (no time at
- * all), on (is it tracing?), play (the recorded calls), play-waiting (for the agent, too), nap (100 ms),
- * line (waits for one on standard input), attach=TRACEPARENT, detach, step=NUMBER, step-end, child (runs the
- * following steps in a forked child), leak (leaks a block of memory), descriptors (closes all from 3 on, and
- * opens its own listening socket at each of their numbers). Each step prints "STEP: ANSWER".
+ * inject (as CUDA does), late (as `cuspan attach`, with the variables in ATTACH_SETTINGS; prints "attached
+ * ANSWER VERSION"), start (loads AGENT if it is not loaded), stop, flush (5 s), flush-0 (no time at all), on
+ * (is it tracing?), play (the recorded calls), play-waiting (for the agent, too), nap (100 ms), line (waits
+ * for one on standard input), attach=TRACEPARENT, detach, step=NUMBER, step-end, child (runs the following
+ * steps in a forked child), leak (leaks a block of memory), descriptors (closes all from 3 on, and opens its
+ * own listening socket at each of their numbers). Each step prints "STEP: ANSWER".
  *
  * With steered_replay as DOUBLE: stop-held (stops, and waits until the agent, which has seen it, flushes; the
  * flush waits, too), let-go (which ends this wait), later=SECONDS (moves the
@@ -233,10 +234,23 @@ static int serve(const char *name)
     exit(2);
 }
 
+static int attach_late(const char *agent)
+{
+    char message[ERROR_TEXT_MAX] = "";
+    void *library = dlopen(agent, RTLD_NOW);
+    int (*enter)(const char *, char *, size_t) =
+        library ? (int (*)(const char *, char *, size_t))dlsym(library, "cuspan_agent_attach") : NULL;
+    int answer = enter ? enter(getenv("ATTACH_SETTINGS"), message, sizeof message) : -2;
+    printf("attached %d %s\n", answer, message);
+    return answer;
+}
+
 static int step(const char *name, const char *agent)
 {
     if (strcmp(name, "inject") == 0)
         return inject(agent);
+    if (strcmp(name, "late") == 0)
+        return attach_late(agent);
     if (strcmp(name, "start") == 0)
         return cuspan_start(agent);
     if (strcmp(name, "stop") == 0)
