@@ -72,7 +72,7 @@ static void remember(struct command_attach *command, const struct attach_result 
     command->last = *result;
     command->has_late_driver |= !result->has_driver;
     command->has_python |= result->is_python;
-    command->has_old_cupti |= *result->cupti && strtod(result->cupti, NULL) < 13.5;
+    command->has_old_cupti |= result->has_graph_nodes;
 }
 
 static bool attach(struct command_attach *command, pid_t pid)

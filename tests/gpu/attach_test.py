@@ -46,6 +46,7 @@ class Host:
         run.started.append(self.process)
         self.pid = self.process.pid
         self.timer = threading.Timer(limit_s, self.kill)
+        self.timer.daemon = True
         self.timer.start()
         self.is_late = False
 
@@ -190,7 +191,7 @@ def one_late(attached, program):
     host.until(program.ready)
     host.say()
     found = host.until(r"attached (-?\d+) ?(.*)")
-    attached.figures["cupti"] = found[2]
+    attached.figures["cupti"] = found[2].split(" ")[0]
     host.until(program.done)
     host.end()
     if found[1] != "0":

@@ -525,11 +525,15 @@ static enum status choose_api(struct error *err)
     return STATUS_OK;
 }
 
-/* An agent that is attached to a running program cannot know whether it has made graphs, and enabling graph
- * records after that crashes CUPTI before 13.5, whatever its API (docs/cupti.md). */
+static bool is_attached(void)
+{
+    return settings->cupti.graph_records == GRAPH_RECORDS_IF_SAFE;
+}
+
+/* An agent that is attached to a running program cannot know whether it has made graphs. */
 static bool graphs_came_first(void)
 {
-    return settings->cupti.graph_records == GRAPH_RECORDS_IF_SAFE && cupti->version < CUPTI_VERSION_13_5;
+    return is_attached() && cupti_late_start(cupti_late_starts, cupti->version) != LATE_WHOLE;
 }
 
 static enum status enable(bool is_again, struct error *err)
@@ -590,6 +594,8 @@ enum status switches_on(const struct cupti *loaded, const struct settings *froze
     cupti = loaded;
     settings = frozen;
     enum status status = choose_api(err);
+    if (status == STATUS_OK && is_attached())
+        status = cupti_check_late_start(cupti_late_starts, cupti, err);
     return status == STATUS_OK ? subscribe_and_enable(false, err) : status;
 }
 

@@ -248,6 +248,35 @@ void cupti_survey(const char *path, const char *self_env_folder, cupti_see_fn *s
     free(search);
 }
 
+const struct late_start_rule cupti_late_starts[] = {{CUPTI_VERSION_13_5, LATE_WHOLE, NULL},
+                                                    {0, LATE_WITHOUT_GRAPH_RECORDS, NULL}};
+
+static const struct late_start_rule *rule_for(const struct late_start_rule *rules, uint32_t version)
+{
+    while (version < rules->from)
+        rules++;
+    return rules;
+}
+
+enum late_start cupti_late_start(const struct late_start_rule *rules, uint32_t version)
+{
+    return rule_for(rules, version)->start;
+}
+
+enum status cupti_check_late_start(const struct late_start_rule *rules, const struct cupti *cupti,
+                                   struct error *err)
+{
+    char version[16];
+    const struct late_start_rule *rule = rule_for(rules, cupti->version);
+    cupti_version_text(cupti->version, version);
+    return rule->start != LATE_REFUSED
+               ? STATUS_OK
+               : error_set(err, STATUS_UNSUPPORTED,
+                           "CUPTI %s (%.200s) %s if it starts in a running program; name another one in "
+                           "distribution.cuspan.cupti.library, or start the program with cuspan run",
+                           version, cupti->path, rule->harm);
+}
+
 const char *cupti_result_text(const struct cupti *cupti, uint32_t result)
 {
     const char *text = NULL;

@@ -47,6 +47,20 @@ struct cupti_sight {
 typedef void cupti_see_fn(void *context, const struct cupti_sight *sight);
 void cupti_survey(const char *path, const char *self_env_folder, cupti_see_fn *see, void *context);
 
+/* What a CUPTI can do if it starts in a program that has used CUDA already, as measured (docs/cupti.md, and
+ * tests/gpu/attach.sh for each release). */
+enum late_start { LATE_WHOLE, LATE_WITHOUT_GRAPH_RECORDS, LATE_REFUSED };
+struct late_start_rule {
+    uint32_t from; /* this version and later ones, up to the rule above */
+    enum late_start start;
+    const char *harm; /* of a refused one: "gives calls the IDs of others" */
+};
+extern const struct late_start_rule cupti_late_starts[]; /* down to version 0 */
+enum late_start cupti_late_start(const struct late_start_rule *rules, uint32_t version);
+/* UNSUPPORTED: this release is refused. */
+enum status cupti_check_late_start(const struct late_start_rule *rules, const struct cupti *cupti,
+                                   struct error *err) MUST_CHECK;
+
 /* Returns CUPTI's text for a result. */
 const char *cupti_result_text(const struct cupti *cupti, uint32_t result);
 

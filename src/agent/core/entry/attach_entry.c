@@ -3,6 +3,7 @@
 #include "agent/core/entry/control_verbs.h"
 #include "agent/core/lifecycle/agent.h"
 #include "agent/capture/capture.h"
+#include "agent/capture/cupti/cupti.h"
 #include "agent/capture/threads/threads.h"
 #include "base/process/host_call.h"
 
@@ -21,8 +22,11 @@ static enum agent_answer attach(const char *lines, char *message, size_t bytes)
     control_verbs_serve();
     enum agent_answer answer = agent_attach(lines);
     agent_get_view(&view);
-    if (answer == AGENT_DONE)
-        snprintf(message, bytes, "%s", view.info ? view.info->cupti_version : "");
+    if (answer == AGENT_DONE && view.info)
+        snprintf(message, bytes, "%s%s", view.info->cupti_version,
+                 cupti_late_start(cupti_late_starts, view.info->cupti_version_number) == LATE_WHOLE
+                     ? ""
+                     : " nodes");
     else
         snprintf(message, bytes, "%s", answer == AGENT_ALREADY ? view.state : view.why);
     return answer;

@@ -288,7 +288,7 @@ static enum status judge(struct attach *attach, struct attach_result *result, st
         return error_set(
             err, STATUS_CORRUPT, "%s (PID %d) has the agent now, which cannot trace: %.400s", TITLED(attach),
             *job->message ? job->message : "its log line on the program's standard error says why");
-    snprintf(result->cupti, sizeof result->cupti, "%.15s", job->message);
+    result->has_graph_nodes = strstr(job->message, " nodes");
     return STATUS_OK;
 }
 

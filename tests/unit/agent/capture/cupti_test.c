@@ -380,6 +380,25 @@ static void test_names_of_versions(void **state)
     }
 }
 
+static void test_late_starts(void **state)
+{
+    static const uint32_t without[] = {CUPTI_VERSION_12_0, CUPTI_VERSION_12_9, CUPTI_VERSION_13_0, 130400};
+    for (size_t i = 0; i < sizeof without / sizeof *without; i++)
+        assert_int_equal(cupti_late_start(cupti_late_starts, without[i]), LATE_WITHOUT_GRAPH_RECORDS);
+    assert_int_equal(cupti_late_start(cupti_late_starts, CUPTI_VERSION_13_5), LATE_WHOLE);
+    assert_int_equal(cupti_late_start(cupti_late_starts, 140000), LATE_WHOLE);
+    static const struct late_start_rule rules[] = {{CUPTI_VERSION_13_1, LATE_WHOLE, NULL},
+                                                   {CUPTI_VERSION_13_0, LATE_REFUSED, "ends it"},
+                                                   {0, LATE_WHOLE, NULL}};
+    struct cupti chosen = {.path = "/a/libcupti.so.13"};
+    for (uint32_t i = 0; i < 3; i++) {
+        chosen.version = (const uint32_t[]){CUPTI_VERSION_12_9, CUPTI_VERSION_13_0, CUPTI_VERSION_13_1}[i];
+        assert_int_equal(cupti_check_late_start(rules, &chosen, &err),
+                         i == 1 ? STATUS_UNSUPPORTED : STATUS_OK);
+    }
+    expect_error("CUPTI 13.0 (/a/libcupti.so.13) ends it if it starts in a running program");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -402,6 +421,7 @@ int main(void)
         cmocka_unit_test_setup(test_one_file_with_two_paths, forget_environment),
         cmocka_unit_test_setup(test_libraries_that_cannot_be_loaded, forget_environment),
         cmocka_unit_test(test_names_of_versions),
+        cmocka_unit_test(test_late_starts),
     };
     return cmocka_run_group_tests(tests, setup_all, teardown_all);
 }
