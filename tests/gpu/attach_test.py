@@ -211,11 +211,11 @@ def one_attach(attached, program):
 
 
 def one_cost(attached, program):
-    """What a launch costs after a detach, beside a process that was never attached to."""
+    """The cost of a launch after a detach, beside a process that was never attached to."""
     hosts = [Host(attached.run, name, program.launching(), PROGRAM_S["threads"]) for name in ("cost", "untouched")]
     for host in hosts:
         host.until(program.ready)
-    attached.attach("cost", hosts[0].pid)
+    attached.attach("cost", hosts[0].pid, first_span=False)
     attached.command("detach", hosts[0].pid)
     for host in hosts:
         host.say()
@@ -331,7 +331,7 @@ class Cases:
                 try:
                     faults, found = task.result(max(0.0, left_s))
                 except concurrent.futures.TimeoutError:
-                    pool.shutdown(wait=False, cancel_futures=True)
+                    pool.shutdown(cancel_futures=True)
                     yield f"{name}: {count - number} of {count} did not come within {LIMITS_S[run.out.name]} s"
                     break
                 figures.append(found)

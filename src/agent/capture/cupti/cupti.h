@@ -47,7 +47,7 @@ struct cupti_sight {
 typedef void cupti_see_fn(void *context, const struct cupti_sight *sight);
 void cupti_survey(const char *path, const char *self_env_folder, cupti_see_fn *see, void *context);
 
-/* What a CUPTI can do if it starts in a program that has used CUDA already, as measured (docs/cupti.md, and
+/* The way a CUPTI works if it starts in a program that has used CUDA already, as measured (docs/cupti.md, and
  * tests/gpu/attach.sh for each release). */
 enum late_start { LATE_WHOLE, LATE_WITHOUT_GRAPH_RECORDS, LATE_REFUSED };
 struct late_start_rule {
