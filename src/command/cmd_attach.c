@@ -16,7 +16,8 @@
 struct command_attach {
     struct injection injection;
     struct text variables;
-    const char *which, *user_name, *folder;
+    const char *which, *user_name, *container, *folder;
+    char *copied; /* the folder of the agent, for a container */
     bool is_all, is_all_users, has_settings;
     uid_t user; /* of --all */
     uint32_t timeout_ms;
@@ -58,9 +59,12 @@ static int check(struct command_attach *command, const struct options *options)
     int status = injection_check_output(&command->injection, options);
     if (status == EXIT_OK)
         status = choose_user(command, options);
-    if (status == EXIT_OK && command->is_all && command->which)
-        status = options_complain(options, "--all and %s exclude each other", command->which);
-    if (status == EXIT_OK && !command->is_all && !command->which)
+    const char *second = command->which ? command->which : "--container";
+    int count = command->is_all + (command->which != NULL) + (command->container != NULL);
+    if (status == EXIT_OK && count > 1)
+        status = options_complain(options, "%s and %s exclude each other",
+                                  command->is_all ? "--all" : "--container", second);
+    if (status == EXIT_OK && count == 0)
         status = options_complain(options, "name a PID or program, or use --all (cuspan ps lists processes)");
     return status;
 }
@@ -78,7 +82,9 @@ static void remember(struct command_attach *command, const struct attach_result 
 static bool attach(struct command_attach *command, pid_t pid)
 {
     const struct attach_request request = {.pid = pid,
-                                           .library = command->injection.library,
+                                           .library = command->copied ? "/" CONTAINER_FOLDER "/libcuspan.so"
+                                                                      : command->injection.library,
+                                           .copied = command->copied,
                                            .settings = command->variables.data ? command->variables.data : "",
                                            .timeout_ms = command->timeout_ms};
     char stopped[TEXT_NUMBER_BYTES], started[TEXT_NUMBER_BYTES];
@@ -137,9 +143,31 @@ static bool attach_or_start(struct command_attach *command, const struct agents 
 
 static bool is_meant(const struct command_attach *command, const struct candidate *candidate)
 {
+    if (command->container)
+        return candidate_is_untraced(candidate) &&
+               container_is_named("", candidate->container, command->container);
     if (command->is_all)
         return candidate_is_untraced(candidate);
     return strcmp(candidate->program, command->which) == 0;
+}
+
+/* Two containers, of which the user means one. */
+static bool is_ambiguous(const struct command_attach *command, const struct candidates *candidates)
+{
+    const char *first = NULL;
+    for (size_t i = 0; command->container && i < candidates->count; i++) {
+        const char *id = candidates->items[i].container;
+        if (!is_meant(command, &candidates->items[i]))
+            continue;
+        first = first ? first : id;
+        if (strcmp(first, id) != 0) {
+            fprintf(stderr,
+                    "cuspan attach: several containers are named %s; name one by its ID: %.12s %.12s\n",
+                    command->container, first, id);
+            return true;
+        }
+    }
+    return false;
 }
 
 static size_t print_several(const struct command_attach *command, const struct candidates *candidates)
@@ -163,7 +191,7 @@ static bool attach_to_candidates(struct command_attach *command, const struct ag
     size_t count = 0;
     bool is_well = true;
     candidates_find(&candidates, command->is_all ? command->user : candidates_user());
-    if (!command->is_all && print_several(command, &candidates) > 1) {
+    if (is_ambiguous(command, &candidates) || (command->which && print_several(command, &candidates) > 1)) {
         candidates_deinit(&candidates);
         return false;
     }
@@ -175,6 +203,12 @@ static bool attach_to_candidates(struct command_attach *command, const struct ag
     if (count == 0 && command->is_all)
         fputs("cuspan attach: no process of this user uses a GPU and has no agent (for root: --all-users)\n",
               stderr);
+    else if (count == 0 && command->container)
+        fprintf(stderr,
+                "cuspan attach: no container %s has a process that uses a GPU and has no agent; on the host, "
+                "root "
+                "finds names of Docker and Kubernetes, and any ID\n",
+                command->container);
     else if (count == 0)
         fprintf(stderr, "cuspan attach: no process is named %s; ps and nvidia-smi show PIDs\n",
                 command->which);
@@ -221,6 +255,7 @@ int cmd_attach(const struct command *self, int argc, char **argv)
         {OPTION_ALL, .flag = &command.is_all},
         {OPTION_ALL_USERS, .flag = &command.is_all_users},
         {OPTION_USER, .text = &command.user_name},
+        {OPTION_CONTAINER, .text = &command.container},
         {OPTION_DIRECTORY, .text = &command.folder},
         {OPTION_TIMEOUT, .number = &command.timeout_ms, .min = 1, .max = AGENTS_TIMEOUT_MS_MAX},
         {0}};
@@ -231,10 +266,13 @@ int cmd_attach(const struct command *self, int argc, char **argv)
         status = EXIT_FAILED;
         if (injection_prepare_attach(&command.injection, &command.variables, &err) != STATUS_OK)
             fprintf(stderr, "cuspan attach: %s\n", err.text);
-        else if (run(&command))
-            status = EXIT_OK;
+        else {
+            command.copied = command.container ? injection_path_beside(&command.injection, "") : NULL;
+            status = run(&command) ? EXIT_OK : EXIT_FAILED;
+        }
     }
     injection_deinit(&command.injection);
     text_deinit(&command.variables);
+    free(command.copied);
     return status;
 }

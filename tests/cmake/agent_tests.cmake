@@ -87,7 +87,7 @@ if(NOT CUSPAN_SANITIZE)
   add_library(attach_double SHARED tests/integration/doubles/attach_double.c)
   target_include_directories(attach_double PRIVATE src)
   set_target_properties(attach_double PROPERTIES OUTPUT_NAME cuspan LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/attach_double)
-  foreach(group Loops Sleeps Refusals Kills Agent Library Commands)
+  foreach(group Loops Sleeps Refusals Starting Kills Agent Library Commands)
     string(TOLOWER ${group} name)
     add_test(NAME integration/attach_${name}
              COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/attach_test.py --build ${CMAKE_BINARY_DIR} ${group})

@@ -378,6 +378,10 @@ static const struct command_option attach_options[] = {
     FLAG(OPTION_ALL, "all", "attach to all processes of this user that use a GPU and have no agent"),
     VALUE(OPTION_USER, "user", "NAME", "for root, with --all: the processes of this user"),
     FLAG(OPTION_ALL_USERS, "all-users", "for root, with --all: the processes of all users"),
+    VALUE(OPTION_CONTAINER, "container", "NAME",
+          "attach to all processes of a container that use a GPU, and copy the agent into it: the start of "
+          "its ID, "
+          "Docker's name, or POD/CONTAINER"),
     VALUE(OPTION_TIMEOUT, "timeout", "MS",
           "limit for finding a thread at a safe place, and for the agent's start (10000)"),
     DIRECTORY,
@@ -388,6 +392,8 @@ static const struct command_example attach_examples[] = {
     {"sudo cuspan attach --file /tmp/trace.jsonl train.py", "write the spans of a running program to a file"},
     {"cuspan attach --all --endpoint http://collector:4318",
      "trace all your processes that use a GPU and have no agent"},
+    {"sudo cuspan attach --container train --endpoint http://collector:4318",
+     "trace all processes of a container that use a GPU"},
     {"cuspan detach train.py", "stop tracing, and release CUPTI"},
     {0}};
 

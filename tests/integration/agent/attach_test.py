@@ -34,7 +34,7 @@ SLEEP_S = 3  # of attach_host.c
 CALLS = {"nanosleep": (0, 0), "clock_nanosleep": (0, 0), "poll": (0, 0), "ppoll": (0, 0), "select": (0, 0), "epoll_wait": (0, 0),
          "read": (1, 0), "recv": (-1, 11), "cond": (110, 0), "sem": (-1, 110), "sigtimedwait": (-1, 11), "semtimedop": (-1, 11),
          "waitpid": (1, 0)}
-MPROTECT, SOCKET = {"x86_64": (10, 41), "aarch64": (226, 198)}[os.uname().machine]
+MPROTECT, SOCKET, CLOCK_NANOSLEEP = {"x86_64": (10, 41, "230 "), "aarch64": (226, 198, "115 ")}[os.uname().machine]
 
 
 class Program:
@@ -324,6 +324,27 @@ class Refusals(Case):
             self.refused(program, "kernel.yama.ptrace_scope is " + scope.read_text().strip())
 
 
+class Starting(Case):
+    """A program whose loader has not loaded the C library yet."""
+
+    def test_it_waits_for_the_library(self):
+        fifo = self.directory / "late.so"
+        os.mkfifo(fifo)  # the loader waits in open()
+        program = Program(self, HOST, "read", env={**CLEAN, "LD_PRELOAD": str(fifo)})
+        while "ld-linux" not in self.maps(program):
+            time.sleep(0.01)
+        self.assertNotIn("libc.so.6", self.maps(program))
+        self.refused(program, "is linked statically, or without glibc", options=("--timeout", 50))
+        attach = subprocess.Popen([BUILD / "cuspan", "attach", str(program.pid)], stdout=subprocess.PIPE, text=True,
+                                  env={**CLEAN, "CUSPAN_LIBRARY": str(DOUBLE), "CUSPAN_CONTROL_DIRECTORY": str(self.folder)})
+        while attach.poll() is None and not Path(f"/proc/{attach.pid}/syscall").read_text().startswith(CLOCK_NANOSLEEP):
+            time.sleep(0.001)
+        fifo.open("wb").close()  # the loader reports an error and continues
+        self.assertIn("is traced", attach.communicate(timeout=100)[0])
+        self.assertEqual(program.line(), "ready")
+        self.assert_unharmed(program)
+
+
 class Library(Case):
     """Which file may be loaded."""
 
@@ -377,7 +398,7 @@ class Library(Case):
         self.refused(program, "whose file was replaced")
         self.assert_unharmed(program)
 
-    def in_another_root(self, change):
+    def in_another_root(self, change, **environment):
         """A host in a container: another root, where `change` may plant something below the library's path."""
         if os.geteuid() != 0:
             self.skipTest("needs root, to change the root directory")
@@ -388,9 +409,56 @@ class Library(Case):
             place.mkdir(parents=True, exist_ok=True)
             shutil.copy(file.resolve(), place / file.name)
         change(root)
-        program = Program(self, "chroot", root, HOST, "read")
+        program = Program(self, "chroot", root, HOST, "read", env={**CLEAN, **environment})
         self.assertEqual(program.line(), "ready")
         return program
+
+    def container(self, change=lambda root: None):
+        """A host in another root without the agent, which uses the driver, in a group that is named as a container's."""
+        def prepare(root):
+            (root / str(DOUBLE).lstrip("/")).unlink()
+            shutil.copy(BUILD / "fake_driver/libcuda.so.1", root)
+            change(root)
+        program = self.in_another_root(prepare, LD_PRELOAD="/libcuda.so.1")
+        hierarchies = [path.parent for path in (Path("/sys/fs/cgroup/cgroup.procs"), Path("/sys/fs/cgroup/pids/cgroup.procs")) if path.exists()]
+        if not hierarchies or not os.access(hierarchies[0], os.W_OK):
+            self.skipTest("no control groups can be made here")
+        place = hierarchies[0] / f"docker-{program.pid:064x}.scope"
+        place.mkdir()
+        self.addCleanup(place.rmdir)
+        self.addCleanup(program.end)
+        (place / "cgroup.procs").write_text(str(program.pid))
+        program.container = place.name[7:71]
+        return program
+
+    def attach_container(self, program, **more):
+        return self.command("attach", "--container", program.container, **more)
+
+    def test_a_container_by_name(self):
+        program = self.container()
+        self.assertIn(f"(PID {program.pid}) is traced", self.attach_container(program).stdout)
+        self.assertRegex(self.maps(program), r"/root/\.cuspan-[\d.]+/libcuspan\.so")
+        self.assert_unharmed(program)
+        self.assertIn("no container", self.attach_container(program, status=1).stderr)  # it has an agent now
+        self.assertIn("no container none has", self.command("attach", "--container", "none", status=1).stderr)
+
+    def test_a_hostile_container(self):
+        """Which has planted a link, or lets others write: nothing outside it changes, and nothing of it is loaded."""
+        version = self.command("--version").stdout.split()[1]
+        target = self.directory / "target"
+        target.mkdir()
+        for plant, part in ((lambda root: (root / f".cuspan-{version}").symlink_to("../target"), "through a link"),
+                            (lambda root: (root / f".cuspan-{version}").symlink_to(target), "through a link"),
+                            (lambda root: (root / f".cuspan-{version}").write_bytes(b""), "Not a directory"),
+                            (lambda root: root.chmod(0o777), "can be changed by others")):
+            with self.subTest(part):
+                program = self.container(plant)
+                said = self.attach_container(program, status=1).stderr
+                self.assertIn(part, said)
+                self.assert_unharmed(program)
+                self.assertNotIn("libcuspan", self.maps(program))
+                self.assertEqual(list(target.iterdir()), [])
+                shutil.rmtree(self.directory / "root")
 
     def test_a_container_with_the_agent(self):
         program = self.in_another_root(lambda root: None)

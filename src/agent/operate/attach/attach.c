@@ -2,6 +2,7 @@
 
 #include "agent/operate/attach/borrowed_thread.h"
 #include "agent/operate/attach/candidates.h"
+#include "agent/operate/attach/container.h"
 #include "agent/operate/attach/library_trust.h"
 #include "agent/operate/attach/remote_job.h"
 #include "agent/operate/attach/seccomp_check.h"
@@ -58,6 +59,24 @@ static enum status read_maps(struct attach *attach, struct error *err)
     return is_read ? STATUS_OK : error_set(err, STATUS_NOT_FOUND, "%s (PID %d) has ended", TITLED(attach));
 }
 
+static bool has_libc(const struct attach *attach)
+{
+    return remote_maps_find(&attach->maps, "libc.so.6") || remote_maps_find(&attach->maps, "libc-2.");
+}
+
+/* A program that starts has its loader first. */
+static enum status await_libc(struct attach *attach, struct error *err)
+{
+    uint64_t end_ns = clock_monotonic_ns() + attach->request->timeout_ms * NS_PER_MS;
+    enum status status = STATUS_OK;
+    while (status == STATUS_OK && !has_libc(attach) && remote_maps_find(&attach->maps, "ld-linux") &&
+           clock_monotonic_ns() < end_ns) {
+        nanosleep(&(struct timespec){0, PAUSE_NS_MAX}, NULL);
+        status = read_maps(attach, err);
+    }
+    return status;
+}
+
 static enum status find_functions(struct attach *attach, struct error *err)
 {
     static const char *const names[REMOTE_FUNCTIONS] = {"dlopen", "dlsym", "dlerror", "pthread_create",
@@ -67,7 +86,7 @@ static enum status find_functions(struct attach *attach, struct error *err)
     if (remote_maps_find(&attach->maps, "ld-musl") || remote_maps_find(&attach->maps, "libc.musl"))
         return error_set(err, STATUS_UNAVAILABLE,
                          "%s (PID %d) uses musl as its C library, and the agent needs glibc", TITLED(attach));
-    if (!remote_maps_find(&attach->maps, "libc.so.6") && !remote_maps_find(&attach->maps, "libc-2."))
+    if (!has_libc(attach))
         return error_set(err, STATUS_UNAVAILABLE,
                          "%s (PID %d) is linked statically, or without glibc, so it cannot load the agent",
                          TITLED(attach));
@@ -95,6 +114,14 @@ static enum status choose_library(struct attach *attach, struct error *err)
 {
     const struct remote_mapping *loaded = remote_maps_find(&attach->maps, LIBRARY);
     const char *path = loaded ? loaded->name : attach->request->library;
+    if (attach->request->copied && !loaded) {
+        int root = target_open_root(&attach->target, err);
+        enum status status =
+            root < 0 ? STATUS_UNAVAILABLE : container_copy(root, attach->request->copied, err);
+        files_give_up(root);
+        if (status != STATUS_OK)
+            return status;
+    }
     if (loaded && strstr(path, " (deleted)"))
         return error_set(
             err, STATUS_UNAVAILABLE,
@@ -118,11 +145,13 @@ static enum status check(struct attach *attach, struct error *err)
     if (status == STATUS_OK)
         status = read_maps(attach, err);
     if (status == STATUS_OK)
+        status = await_libc(attach, err);
+    if (status == STATUS_OK)
         status = find_functions(attach, err);
     if (status == STATUS_OK)
-        status = choose_library(attach, err);
-    if (status == STATUS_OK)
         status = seccomp_check_access(&attach->target, err);
+    if (status == STATUS_OK) /* last: it may copy files */
+        status = choose_library(attach, err);
     return status;
 }
 

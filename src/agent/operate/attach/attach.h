@@ -13,6 +13,7 @@
 struct attach_request {
     pid_t pid;
     const char *library;  /* its path, as the target sees it */
+    const char *copied;   /* a folder to copy to CONTAINER_FOLDER first, where the library then is; or NULL */
     const char *settings; /* lines "NAME=VALUE" */
     uint32_t timeout_ms;  /* for finding a thread, and again for the agent's start */
 };

@@ -54,6 +54,9 @@ static bool has_device(const struct target *target)
 static void read_use(struct candidate *candidate, const struct target *target)
 {
     struct remote_maps maps = {0};
+    char cgroup[4096];
+    if (target_read(target, "cgroup", cgroup, sizeof cgroup) > 0)
+        container_find_id(cgroup, candidate->container);
     FILE *file = target_stream(target, "maps");
     candidate->is_readable = file && remote_maps_read(&maps, file);
     if (file)

@@ -1,6 +1,8 @@
 /* The processes of this machine that `cuspan attach` can be meant for. */
 #pragma once
 
+#include "agent/operate/attach/container.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -10,10 +12,11 @@
 struct candidate {
     pid_t pid;
     uid_t user;
-    char program[64]; /* as the agent names it: of "python3 train.py", train.py */
-    bool is_readable; /* otherwise, the following are unknown */
-    bool uses_gpu;    /* has loaded the CUDA driver, or opened a device of it */
-    bool has_agent;   /* has loaded the agent */
+    char program[64];                   /* as the agent names it: of "python3 train.py", train.py */
+    char container[CONTAINER_ID_BYTES]; /* or empty */
+    bool is_readable;                   /* otherwise, the following are unknown */
+    bool uses_gpu;                      /* has loaded the CUDA driver, or opened a device of it */
+    bool has_agent;                     /* has loaded the agent */
 };
 
 struct candidates {

@@ -75,10 +75,9 @@ enum status library_trust_check_below(int root, const char *path, uid_t user, st
 
 enum status library_trust_check(const struct target *target, const char *path, struct error *err)
 {
-    int root = files_open_at(target->folder, "root", O_PATH | O_DIRECTORY);
+    int root = target_open_root(target, err);
     if (root < 0)
-        return error_set(err, STATUS_UNAVAILABLE, "the files of %s (PID %d) cannot be seen: %s",
-                         target->program, (int)target->pid, strerror(errno));
+        return STATUS_UNAVAILABLE;
     enum status status = library_trust_check_below(root, path, target->user, err);
     files_give_up(root);
     return status;

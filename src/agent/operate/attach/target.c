@@ -38,6 +38,15 @@ FILE *target_stream(const struct target *target, const char *name)
     return stream;
 }
 
+int target_open_root(const struct target *target, struct error *err)
+{
+    int root = files_open_at(target->folder, "root", O_RDONLY | O_DIRECTORY);
+    if (root < 0)
+        (void)error_set(err, STATUS_UNAVAILABLE, "the files of %s (PID %d) cannot be seen: %s",
+                        target->program, (int)target->pid, strerror(errno));
+    return root;
+}
+
 uint64_t target_status_number(const char *status, const char *name, int base, uint64_t otherwise)
 {
     size_t length = strlen(name);

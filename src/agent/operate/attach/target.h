@@ -32,6 +32,9 @@ bool target_is_same(const struct target *target);
 /* UNAVAILABLE: one of the conditions under which nothing can attach, and what to do. */
 enum status target_check(const struct target *target, struct error *err) MUST_CHECK;
 
+/* Its root directory. -1 and the error. */
+int target_open_root(const struct target *target, struct error *err);
+
 /* Opens a file of /proc/PID for reading, such as "maps" or "task/12/syscall". */
 FILE *target_stream(const struct target *target, const char *name);
 /* Reads one at once; -1 and errno. */
