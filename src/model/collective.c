@@ -94,6 +94,24 @@ const char *collective_text(enum collective_operation operation)
     return operations[operation].text;
 }
 
+static const char *const datatypes[] = {"int8",    "uint8",    "int32",      "uint32",
+                                        "int64",   "uint64",   "float16",    "float32",
+                                        "float64", "bfloat16", "float8e4m3", "float8e5m2"};
+#define DATATYPES (sizeof datatypes / sizeof *datatypes)
+
+const char *collective_datatype(uint32_t number)
+{
+    return number < DATATYPES ? datatypes[number] : NULL;
+}
+
+uint8_t collective_datatype_of(const char *name)
+{
+    for (uint8_t i = 0; i < DATATYPES; i++)
+        if (strcmp(datatypes[i], name) == 0)
+            return (uint8_t)(i + 1);
+    return 0;
+}
+
 bool collective_bytes_need_ranks(enum collective_operation operation)
 {
     return operation == COLLECTIVE_ALL_GATHER || operation == COLLECTIVE_REDUCE_SCATTER ||

@@ -47,6 +47,11 @@ const char *collective_name(enum collective_operation operation);
 /* The value of collective.operation, such as "all_reduce"; NULL: unknown. */
 const char *collective_text(enum collective_operation operation);
 
+/* The names of ncclDataType_t, such as "bfloat16"; NULL: unknown. */
+const char *collective_datatype(uint32_t number);
+/* The number + 1 of a name; 0: unknown. */
+uint8_t collective_datatype_of(const char *name);
+
 /* Send, receive, or both. */
 static inline bool collective_is_p2p(enum collective_operation operation)
 {

@@ -50,10 +50,10 @@ static const struct {
     enum knowledge knowledge;
     uint32_t lost;      /* of 1,000 reports */
     uint32_t named_min; /* percent */
-} modes[] = {{"lower limits of ends", KNOWS_LIMITS, 0, 70},
-             {"exact ends", KNOWS_ENDS, 0, 90},
-             {"exact ends, data types, oldest GPU work", KNOWS_EVERYTHING, 0, 95},
-             {"the same, 1 % of the reports lost", KNOWS_EVERYTHING, 10, 95}};
+} modes[] = {{"capture sleeps: lower limits of ends", KNOWS_LIMITS, 0, 70},
+             {"a forced flush: exact ends, oldest work of the GPU", KNOWS_ENDS, 0, 95},
+             {"with NCCL's profiler plugin: data types, too", KNOWS_DATATYPES, 0, 95},
+             {"the same, 1 % of the reports lost", KNOWS_DATATYPES, 10, 95}};
 #define MODES (sizeof modes / sizeof *modes)
 
 struct tally {
@@ -76,7 +76,7 @@ static void read_job(struct job *job, size_t mode, struct hang_model *model)
             fprintf(stderr, "%s\n", err.text);
             exit(1);
         }
-        job_add_facts(job, r, modes[mode].knowledge, hang_add_live(model, "host", &view));
+        job_add_facts(job, r, hang_add_live(model, "host", &view));
     }
 }
 

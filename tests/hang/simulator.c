@@ -1,5 +1,6 @@
 #include "hang/simulator.h"
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "cli/util/xalloc.h"
 
@@ -589,6 +590,16 @@ static void write_look(const struct rank *rank, int32_t pid)
     live_note_look(&look);
 }
 
+static enum live_work oldest_work(const struct job *job, const struct rank *rank)
+{
+    for (size_t i = 0; i < rank->item_count; i++) {
+        const struct item *item = &job->items[rank->items[i]];
+        if (!item->has_ended)
+            return item->action.what == KERNEL ? LIVE_WORK_KERNEL : LIVE_WORK_COLLECTIVE;
+    }
+    return LIVE_WORK_NONE;
+}
+
 void job_write(struct job *job, uint32_t r, enum knowledge knowledge, int32_t pid, uint64_t started_ticks,
                void *memory)
 {
@@ -607,33 +618,34 @@ void job_write(struct job *job, uint32_t r, enum knowledge knowledge, int32_t pi
         uint32_t ordinal = int_map_get(&ordinals, key);
         given[i] = ordinal = ordinal == MAP_NONE ? 0 : ordinal + 1;
         int_map_set(&ordinals, key, ordinal);
-        begin_call(job, item, ordinal, knowledge == KNOWS_EVERYTHING);
+        begin_call(job, item, ordinal, knowledge == KNOWS_DATATYPES);
         live_return_from_call();
     }
-    size_t known = knowledge == KNOWS_LIMITS ? rank->item_count - job_random(job, 6) : rank->item_count;
+    bool has_flushed = knowledge != KNOWS_LIMITS && rank->where != HANG_DEAD &&
+                       rank->where != HANG_FINISHED && rank->where != HANG_STOPPED;
+    size_t known = has_flushed ? rank->item_count : rank->item_count - job_random(job, 6);
     for (size_t i = 0; i < known && i < rank->item_count; i++) {
         const struct item *item = &job->items[rank->items[i]];
-        if (item->action.what == CALL && item->has_ended)
-            live_note_end(job->groups[item->action.group].id, item->action.operation, given[i],
-                          item->action.peer);
+        struct live_name name = {
+            .ordinal = given[i], .operation = item->action.operation, .peer = item->action.peer};
+        if (item->action.what != CALL)
+            continue;
+        name.communicator = job->groups[item->action.group].id;
+        if (knowledge != KNOWS_LIMITS)
+            live_note_launch(&name, 0);
+        if (item->has_ended)
+            live_note_end(name.communicator, name.operation, name.ordinal, name.peer);
     }
+    if (has_flushed)
+        live_note_flush(
+            &(struct live_flush){.began_ns = clock_monotonic_ns(), .work = oldest_work(job, rank)});
     write_look(rank, pid);
     int_map_deinit(&ordinals);
     free(given);
 }
 
-void job_add_facts(const struct job *job, uint32_t r, enum knowledge knowledge, struct hang_rank *to)
+void job_add_facts(const struct job *job, uint32_t r, struct hang_rank *to)
 {
-    const struct rank *rank = &job->ranks[r];
     if (to->where == HANG_HOST)
-        to->where = rank->where;
-    for (uint32_t s = 0; s < to->seat_count; s++)
-        to->seats[s].is_exact = knowledge != KNOWS_LIMITS;
-    for (size_t i = 0; knowledge == KNOWS_EVERYTHING && i < rank->item_count; i++) {
-        const struct item *item = &job->items[rank->items[i]];
-        if (!item->has_ended) {
-            to->gpu = item->action.what == KERNEL ? HANG_GPU_COMPUTE : HANG_GPU_COLLECTIVE;
-            return;
-        }
-    }
+        to->where = job->ranks[r].where;
 }

@@ -56,14 +56,13 @@ bool job_is_communicator(const struct job *job, uint64_t id); /* of the fault; L
 
 /* The knowledge of the agents. */
 enum knowledge {
-    KNOWS_LIMITS,    /* lower limits of the ends, the latest ones missing */
-    KNOWS_ENDS,      /* exact ends, after a forced flush */
-    KNOWS_EVERYTHING /* also data types, and the oldest work of each GPU: NCCL's profiler plugin */
+    KNOWS_LIMITS,   /* capture sleeps: lower limits of the ends, the latest ones missing */
+    KNOWS_ENDS,     /* exact ends and the oldest work of each GPU, after a forced flush */
+    KNOWS_DATATYPES /* also data types, with NCCL's profiler plugin */
 };
 /* Writes the rank's live state into zeroed memory of LIVE_STATE_BYTES, 64-aligned, as of that process. */
 void job_write(struct job *job, uint32_t rank, enum knowledge knowledge, int32_t pid, uint64_t started_ticks,
                void *memory);
-/* Adds facts that the live state does not have: where the host is outside CUDA, and the oldest work of its
- * GPU. */
-void job_add_facts(const struct job *job, uint32_t rank, enum knowledge knowledge, struct hang_rank *to);
+/* Adds the fact that the live state does not have: where the host is outside CUDA. */
+void job_add_facts(const struct job *job, uint32_t rank, struct hang_rank *to);
 uint64_t job_random(struct job *job, uint64_t below);

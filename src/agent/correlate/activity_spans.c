@@ -205,6 +205,7 @@ void activity_spans_add(struct correlate *c, const struct gpu_work *work)
     uint32_t account = call ? call->account : session->account;
     observers_add_work(c, work, is_sampled, account);
     if (!is_sampled) {
+        collective_spans_note_end(c, record, call);
         counter_add(COUNTER_spans_unsampled, 1);
         if (session)
             session->spans += !session->is_sampled;

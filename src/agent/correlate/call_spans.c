@@ -62,7 +62,8 @@ static uint32_t expectations(const struct correlate *c, const struct call_record
     if (!info->has_activity || call->result != 0)
         return 0;
     bool graph = c->options.expects_graphs && launches_graph((enum call_domain)call->head.domain, info);
-    return PENDING_EXPECTED | (graph ? PENDING_GRAPH : 0);
+    return PENDING_EXPECTED | (info->group == CALL_GROUP_LAUNCH ? PENDING_KERNEL : 0) |
+           (graph ? PENDING_GRAPH : 0);
 }
 
 /* Adds the call to the table of pending calls. True: a GPU record is due for the parent's account. */

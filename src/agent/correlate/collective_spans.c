@@ -3,12 +3,15 @@
 #include "base/accounting/counters.h"
 #include "base/clock.h"
 #include "agent/correlate/join/pending.h"
+#include "agent/correlate/names/kernel_names.h"
 #include "agent/correlate/session_spans.h"
 #include "agent/correlate/spans.h"
 #include "agent/correlate/state.h"
 #include "agent/correlate/step_spans.h"
 #include "model/hang/live_state.h"
 #include "model/semconv.h"
+
+#include <stdio.h>
 
 /* The collectives that one kernel or copy runs, added up. */
 struct carried {
@@ -25,6 +28,29 @@ struct carried {
     uint64_t send_bytes, recv_bytes, send_ordinal, recv_ordinal;
 };
 
+static struct live_name live_name_of(const struct collective *one)
+{
+    return (struct live_name){one->communicator, one->ordinal, (enum collective_operation)one->operation,
+                              one->peer};
+}
+
+/* For the live state: the ends of these collectives will be known, and where they were launched. */
+static void tell_launch(struct correlate *c, const struct pending_call *call)
+{
+    const struct code_stack *code = c->calls.code;
+    char line[LIVE_LINE_BYTES];
+    if (code && code->file && !live_has_code(code->number)) {
+        snprintf(line, sizeof line, "%s:%u %s", code->file, code->line, code->function);
+        live_note_code(code->number, line);
+    }
+    for (struct collective *one = collectives_of(c->collectives, call); one;
+         one = collectives_next(c->collectives, one)) {
+        struct live_name name = live_name_of(one);
+        if (one->has & COLLECTIVE_HAS_ORDINAL)
+            live_note_launch(&name, code ? code->number : 0);
+    }
+}
+
 void collective_spans_launch(struct correlate *c, const struct thread_info *thread,
                              const struct call_info *info, const struct call_record *call)
 {
@@ -32,8 +58,11 @@ void collective_spans_launch(struct correlate *c, const struct thread_info *thre
     if (call->result != 0 || !call->correlation_id || !info->has_activity ||
         !(is_kernel || info->group == CALL_GROUP_COPY || info->group == CALL_GROUP_FILL))
         return;
-    collectives_launch(c->collectives, thread, pending_find(c->pending, call->correlation_id, call->start_ns),
-                       is_kernel);
+    struct pending_call *pending = pending_find(c->pending, call->correlation_id, call->start_ns);
+    collectives_launch(c->collectives, thread, pending, is_kernel);
+    /* the group's first launch stands for all */
+    if (pending && pending->flags & PENDING_COLLECTIVE && !pending->collectives_launch && live_state_is_on())
+        tell_launch(c, pending);
 }
 
 static enum collective_operation operation_of(const struct collective *one)
@@ -336,6 +365,19 @@ bool collective_spans_communicates(struct correlate *c, const struct activity_re
 {
     return kernel || (record->kind != ACTIVITY_KERNEL && call && call->flags & PENDING_COLLECTIVE &&
                       is_copy_of_collective(c, call));
+}
+
+void collective_spans_note_end(struct correlate *c, const struct activity_record *record,
+                               const struct pending_call *call)
+{
+    bool is_kernel = record->kind == ACTIVITY_KERNEL && record->name;
+    if (!call || !(call->flags & PENDING_COLLECTIVE) || !live_state_is_on())
+        return;
+    enum collective_operation kernel =
+        is_kernel ? (enum collective_operation)kernel_names_resolve(c->names, record->name)->operation
+                  : COLLECTIVE_NONE;
+    if (collective_spans_communicates(c, record, call, kernel))
+        (void)take(c, call, kernel ? kernel : COLLECTIVE_UNKNOWN);
 }
 
 bool collective_spans_wrap(struct correlate *c, const struct activity_record *record,

@@ -18,6 +18,10 @@ void collective_spans_launch(struct correlate *correlate, const struct thread_in
 bool collective_spans_communicates(struct correlate *correlate, const struct activity_record *record,
                                    const struct pending_call *call, enum collective_operation kernel);
 
+/* The same for work without a span: only notes the ends of its collectives in the live state. */
+void collective_spans_note_end(struct correlate *correlate, const struct activity_record *record,
+                               const struct pending_call *call);
+
 /* If the record's work communicates, emits the span of its collective, and makes `correlate->span`, the span
  * of the work, its child. `kernel` is the operation by the kernel's name; NONE: another kernel, or a copy.
  * `call` is NULL if unknown. `step` is the step whose limit of spans applies; NULL: no limit. Returns whether

@@ -17,8 +17,9 @@
 #include <string.h>
 
 #define WAITING_BYTES     (2 * 1024 * 1024)
-#define COPY_PEER_TO_PEER 10                  /* of CUpti_ActivityMemcpyKind */
-#define COUNTS_WAIT_NS    (5 * NS_PER_SECOND) /* values are read within a second */
+#define COPY_PEER_TO_PEER 10                   /* of CUpti_ActivityMemcpyKind */
+#define QUEUED_NS         (10 * NS_PER_SECOND) /* GPUs run behind by less */
+#define COUNTS_WAIT_NS    (5 * NS_PER_SECOND)  /* values are read within a second */
 
 enum status gpu_join_init(struct gpu_join *join, const struct settings *settings)
 {
@@ -136,11 +137,65 @@ find_call(struct correlate *c, const struct activity_record *record, bool is_lat
                                                            : answer_call(c, record);
 }
 
+static enum live_work work_of_call(const struct pending_call *call)
+{
+    return call->flags & PENDING_COLLECTIVE ? LIVE_WORK_COLLECTIVE : LIVE_WORK_KERNEL;
+}
+
+/* A forced flush delivers records of work that has not ended. */
+static void note_unfinished(struct correlate *c, const struct activity_record *record,
+                            const struct pending_call *call)
+{
+    struct gpu_left *left = &c->join.unfinished;
+    if (call && call->flags & PENDING_KERNEL && !record->end_ns &&
+        (!left->kind || call->start_ns < left->start_ns))
+        *left = (struct gpu_left){work_of_call(call), call->start_ns};
+}
+
+void gpu_join_begin_flush(struct correlate *c)
+{
+    c->join.unfinished = (struct gpu_left){LIVE_WORK_UNKNOWN, 0};
+}
+
+/* Whether each launch has been seen, and each record of an end. */
+static bool knows_ends(const struct correlate *c)
+{
+    static const enum counter losses[] = {COUNTER_lost_cupti_dropped, COUNTER_lost_no_buffer,
+                                          COUNTER_lost_malformed,     COUNTER_lost_after_error,
+                                          COUNTER_lost_ring_full,     COUNTER_lost_no_ring,
+                                          COUNTER_pending_evicted,    COUNTER_collectives_forgotten};
+    const struct filter *kernels = &c->options.settings->capture.kernels;
+    bool knows = c->options.expects_calls && !c->is_summary && !graphs_any(c->graphs) &&
+                 !c->join.is_kind_filtered[ACTIVITY_KERNEL] && !kernels->allow.count && !kernels->deny.count;
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
+        knows &= counter_get(losses[i]) == 0;
+    return knows;
+}
+
+bool gpu_join_end_flush(struct correlate *c, struct gpu_left *left)
+{
+    const struct pending_call *oldest = pending_oldest(c->pending);
+    *left = c->join.unfinished;
+    if (!knows_ends(c)) {
+        *left = (struct gpu_left){LIVE_WORK_UNKNOWN, 0};
+        return false;
+    }
+    if (oldest && (!left->kind || oldest->start_ns < left->start_ns))
+        *left = (struct gpu_left){work_of_call(oldest), oldest->start_ns};
+    uint64_t now_ns = clock_now_ns(), from_ns = left->kind ? left->start_ns : now_ns;
+    if (c->options.slept_between && c->options.slept_between(from_ns - QUEUED_NS, now_ns))
+        *left = (struct gpu_left){LIVE_WORK_UNKNOWN, 0}; /* an older launch may be of the sleep */
+    else if (!left->kind)
+        left->kind = LIVE_WORK_NONE;
+    return true;
+}
+
 static void add_without_times(struct correlate *c, const struct activity_record *record,
                               struct pending_call *call)
 {
     static struct activity_record completed;
     const struct context_error *error;
+    note_unfinished(c, record, call);
     if (!activity_times_complete(c, record, call, &completed, &error))
         return;
     struct gpu_work work = work_of(c, &completed, call, !error);

@@ -5,6 +5,7 @@
  * If the settings leave calls out, a record without a call does not wait, because its call may never come. */
 #pragma once
 
+#include "agent/correlate/join/pending.h"
 #include "base/status.h"
 #include "model/record.h"
 #include "model/settings/settings.h"
@@ -14,6 +15,10 @@ struct gpu_join;
 
 enum status gpu_join_init(struct gpu_join *join, const struct settings *settings) MUST_CHECK;
 void gpu_join_deinit(struct gpu_join *join);
+
+/* Call them before a forced flush, and after all of its records. False: not all ends are known. */
+void gpu_join_begin_flush(struct correlate *correlate);
+bool gpu_join_end_flush(struct correlate *correlate, struct gpu_left *left);
 
 void gpu_join_add(struct correlate *correlate, const struct activity_record *record);
 /* Retries the waiting records, and gives up those that have waited too long; at exit, all. */

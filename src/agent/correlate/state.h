@@ -5,6 +5,7 @@
 #include "agent/correlate/options.h"
 #include "agent/correlate/spans/attributes.h"
 #include "agent/correlate/spans/span_shared.h"
+#include "agent/correlate/join/pending.h"
 #include "agent/correlate/stacks/code_stacks.h"
 #include "agent/correlate/totals/session_overhead.h"
 #include "agent/correlate/trace/context_errors.h"
@@ -44,6 +45,7 @@ struct gpu_join {
     bool lacks_device, has_asked_for_device;   /* work waits for a description; CUPTI was flushed */
     struct entry_queue *waiting;               /* records (waiting.h) */
     struct gpu_counted *gpu_counted;           /* NULL: hardware counters are off */
+    struct gpu_left unfinished;                /* the oldest kernel whose record has no end */
 };
 
 /* activity_spans.h: scratch for the current span */

@@ -63,7 +63,7 @@ static bool keep(struct builder *b, const struct mark *mark)
 static void write_seconds(struct builder *b, const char *key, uint64_t ns)
 {
     char number[32];
-    int len = snprintf(number, sizeof number, "%.1f", (double)ns / 1e9);
+    int len = snprintf(number, sizeof number, "%.6f", (double)ns / 1e9);
     json_write_raw(&b->json, key, number, (size_t)len);
 }
 
@@ -122,6 +122,20 @@ static const char *state_name(enum stall_event event)
     return event == STALL_BEGINS ? "begins" : event == STALL_ENDS ? "ended" : "lasts";
 }
 
+static void write_work(struct builder *b)
+{
+    static const char *const kinds[] = {
+        [LIVE_WORK_NONE] = "none", [LIVE_WORK_KERNEL] = "kernel", [LIVE_WORK_COLLECTIVE] = "collective"};
+    const struct live_view *view = b->facts->view;
+    if (!view->work)
+        return;
+    json_write_object(&b->json, "oldest_work");
+    json_write_text(&b->json, "kind", kinds[view->work]);
+    if (view->work != LIVE_WORK_NONE)
+        write_seconds(b, "seconds", since(b, view->work_began_ns));
+    json_write_object_end(&b->json);
+}
+
 static void write_head(struct builder *b)
 {
     const struct live_view *view = b->facts->view;
@@ -136,6 +150,9 @@ static void write_head(struct builder *b)
     json_write_signed(&b->json, "rank", view->rank);
     json_write_signed(&b->json, "world_size", view->world_size);
     json_write_unsigned(&b->json, "gpu_records", view->gpu_records);
+    if (view->exact_ns)
+        write_seconds(b, "exact_seconds", since(b, view->exact_ns));
+    write_work(b);
     if (view->steps && view->step_kind != STEP_NONE) {
         json_write_object(&b->json, "step");
         json_write_signed(&b->json, "number", view->step_number);
@@ -186,6 +203,9 @@ static void write_collective(struct builder *b, const struct live_call_view *cal
     json_write_unsigned(&b->json, "thread", call->thread);
     json_write_bool(&b->json, "returned", !is_open(call));
     json_write_bool(&b->json, "ended", call->flags & LIVE_ENDED);
+    const char *line = live_view_code_line(b->facts->view, call->code);
+    if (line && !b->is_brief)
+        json_write_text(&b->json, "line", line);
     json_write_object_end(&b->json);
 }
 
@@ -202,6 +222,7 @@ static bool write_communicator(struct builder *b, const struct live_communicator
     json_write_unsigned(&b->json, "local_ranks", communicator->local_ranks);
     json_write_unsigned(&b->json, "enqueued", communicator->enqueued);
     json_write_unsigned(&b->json, "completed", communicator->completed);
+    json_write_bool(&b->json, "exact", live_view_is_exact(b->facts->view, communicator));
     json_write_array(&b->json, "calls");
     for (uint32_t i = communicator->call_count; i > 0 && wanted > 0; i--, wanted--)
         write_collective(b, &communicator->calls[i - 1]);
@@ -250,17 +271,6 @@ struct candidate {
 
 static struct candidate candidates[STACK_THREADS_MAX]; /* of the watch thread */
 
-static bool is_in_call(const struct live_view *view, uint32_t tid)
-{
-    for (uint32_t i = 0; i < view->nccl_call_count; i++)
-        if (view->nccl_calls[i].thread == tid)
-            return true;
-    for (uint32_t i = 0; i < view->cuda_call_count; i++)
-        if (view->cuda_calls[i].thread == tid)
-            return true;
-    return false;
-}
-
 static uint64_t cpu_since(const struct thread_stacks *before, const struct thread_stack *thread)
 {
     for (uint32_t i = 0; before && i < before->count; i++)
@@ -292,7 +302,7 @@ static uint32_t collect(const struct hang_facts *facts)
             candidates[count++] =
                 (struct candidate){.thread = thread,
                                    .cpu_ns = cpu_since(facts->before, thread),
-                                   .is_in_call = is_in_call(facts->view, (uint32_t)thread->tid)};
+                                   .is_in_call = live_view_is_in_call(facts->view, (uint32_t)thread->tid)};
     }
     qsort(candidates, count, sizeof *candidates, by_interest);
     return count;
@@ -309,6 +319,30 @@ static void describe_python(const struct thread_stacks *stacks, const struct sta
         snprintf(to, size, "%s:%u %s", file, frame->line, name);
     else
         snprintf(to, size, "%s", name);
+}
+
+static bool is_programs(const struct thread_stacks *stacks, const struct stack_python_frame *frame)
+{
+    static const char *const packages[] = {"/site-packages/", "/dist-packages/", "/lib/python3", "<frozen "};
+    const struct stack_code *code =
+        frame->function < stacks->code_count ? &stacks->codes[frame->function] : NULL;
+    const char *file = code ? thread_stacks_text(stacks, code->file) : "";
+    for (size_t i = 0; i < sizeof packages / sizeof *packages; i++)
+        if (strstr(file, packages[i]))
+            return false;
+    return *file != 0;
+}
+
+bool hang_report_line(const struct thread_stacks *stacks, const struct thread_stack *thread, char *to,
+                      size_t size)
+{
+    const struct stack_python_frame *frames = &stacks->python_frames[thread->python_first];
+    uint32_t chosen = 0;
+    while (chosen < thread->python_count && !is_programs(stacks, &frames[chosen]))
+        chosen++;
+    if (thread->python_count)
+        describe_python(stacks, &frames[chosen < thread->python_count ? chosen : 0], to, size);
+    return thread->python_count > 0;
 }
 
 static void describe_native(const struct thread_stacks *stacks, const struct stack_native_frame *frame,

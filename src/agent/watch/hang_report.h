@@ -31,6 +31,11 @@ struct hang_report {
     char json[HANG_FULL_BYTES];
 };
 
+/* The innermost frame of Python in the program's own code, or else in any, such as "/srv/train.py:88
+ * Trainer.step". False: the thread has none. */
+bool hang_report_line(const struct thread_stacks *stacks, const struct thread_stack *thread, char *to,
+                      size_t size);
+
 /* Makes a report whose JSON has at most `bytes_max` bytes, HANG_BRIEF_BYTES or HANG_FULL_BYTES. The record
  * refers to the report's memory. On the watch thread. */
 void hang_report_make(const struct hang_facts *facts, size_t bytes_max, struct hang_report *report);

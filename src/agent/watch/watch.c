@@ -46,6 +46,8 @@ static struct {
     uint64_t call_ids[LIVE_CUDA_CALLS]; /* of look.cuda_calls */
     uint32_t latest;                    /* index of the later look in buffers->stacks */
     bool has_stacks;
+    bool has_flushed; /* since something moved */
+    uint32_t flushes; /* requested so far */
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER, .memory = {.number = -1}};
 
 static bool sleep_or_stop(uint64_t ns)
@@ -97,11 +99,15 @@ static struct stall_look take_look(void)
     struct live_header *live = watch.live;
     struct stall_look look = {
         .now_ns = clock_monotonic_ns(),
-        .gpu_records = counter_get(COUNTER_activities_captured),
         .enqueued = atomic_load_explicit(&live->left_out_calls, memory_order_relaxed),
         .steps = atomic_load_explicit(&live->steps, memory_order_acquire),
         .step_kind = STEP_NONE,
     };
+    /* Records of a flush are no movement. Until it has ended, they cannot be told from others. */
+    look.gpu_records = watch.look.gpu_records;
+    if (atomic_load_explicit(&live->flushes, memory_order_acquire) == watch.flushes)
+        look.gpu_records = counter_get(COUNTER_activities_captured) -
+                           atomic_load_explicit(&live->flush_records, memory_order_relaxed);
     if (look.steps)
         look.step_kind = atomic_load_explicit(&live->step_kind, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++)
@@ -124,6 +130,28 @@ static void store(const struct stall_look *look, enum live_watch state)
     (void)live_file_write(&watch.file, watch.live);
 }
 
+static bool is_waiting(const struct stall_look *look)
+{
+    struct live_progress progress[LIVE_COMMUNICATORS];
+    uint32_t count = live_get_progress(progress);
+    bool is_waiting = look->is_in_call || look->step_kind != STEP_NONE;
+    for (uint32_t i = 0; i < count; i++)
+        is_waiting |= progress[i].completed < progress[i].enqueued;
+    return is_waiting;
+}
+
+/* Once nothing has moved for so long, also on a rank that is in no call: others may wait for it. */
+static void flush_if_due(const struct stall_look *look)
+{
+    uint64_t still_ns = look->now_ns - watch.stall.moved_ns;
+    watch.has_flushed &= still_ns > 0;
+    if (watch.has_flushed || still_ns < watch.stall.after_ns || !is_waiting(look))
+        return;
+    watch.has_flushed = true;
+    watch.flushes++;
+    watch.options.request_flush();
+}
+
 /* At the beginning of a stall takes two looks at the threads, then one for each report. */
 static void look_at_threads(enum stall_event event)
 {
@@ -142,13 +170,32 @@ static void look_at_threads(enum stall_event event)
     watch.has_stacks = true;
 }
 
+/* Where threads are, for readers of the live state: the main thread and those in a call before others. */
+static void note_lines(const struct thread_stacks *stacks, const struct live_view *view)
+{
+    char line[STACK_FILE_BYTES + STACK_NAME_BYTES + 32];
+    uint32_t used = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t i = 0; stacks && i < stacks->count && used < LIVE_THREAD_LINES; i++) {
+            const struct thread_stack *thread = &stacks->threads[i];
+            bool is_first = thread->tid == view->pid || live_view_is_in_call(view, (uint32_t)thread->tid);
+            if (is_first == (pass == 0) && !thread->is_ours &&
+                hang_report_line(stacks, thread, line, sizeof line))
+                live_note_thread(used++, (uint32_t)thread->tid, line);
+        }
+    while (used < LIVE_THREAD_LINES)
+        live_note_thread(used++, 0, "");
+}
+
 static void report(enum stall_event event)
 {
     struct buffers *b = watch.buffers;
     struct error err;
     look_at_threads(event);
+    live_note_look(&watch.look); /* with the ends that a flush has delivered meanwhile */
     if (live_view_of(watch.live, watch.live, LIVE_STATE_BYTES, &b->view, &err) != STATUS_OK)
         return;
+    note_lines(event == STALL_ENDS ? NULL : &b->stacks[watch.latest], &b->view);
     struct hang_facts facts = {.event = event,
                                .stall = &watch.stall,
                                .now_ns = clock_monotonic_ns(),
@@ -172,6 +219,7 @@ static void *run(void *unused)
     while (!is_over) {
         struct stall_look look = take_look();
         enum stall_event event = stall_note(&watch.stall, &look);
+        flush_if_due(&look);
         store(&look, watch.stall.reports ? LIVE_STALLED : LIVE_MOVING); /* first: a report may block */
         if (event != STALL_NOTHING)
             report(event);

@@ -3,6 +3,8 @@
  *   live state <- program's threads, pipeline thread        (model/hang/live_state.h)
  *       |
  *   cuspan/watch: a look, the file (live_file.h), stall_note()
+ *       | once nothing has moved for hang.after_ms
+ *   a request to the pipeline thread: a forced flush of CUPTI, so that the ends are exact
  *       | during a stall
  *   two looks at all threads (stacks/thread_stacks.h) -> the report (hang_report.h) -> `report` below
  *
@@ -31,8 +33,9 @@ struct watch_options {
     int64_t rank, world_size;            /* -1: unknown */
     char (*folders)[CONTROL_PATH_BYTES]; /* for the file; copied */
     size_t folder_count;
-    /* Both on the watch thread. Return at most LIVE_CUDA_CALLS calls; send a report in one of its forms. */
+    /* On the watch thread. Return at most LIVE_CUDA_CALLS calls; send a report in one of its forms. */
     uint32_t (*find_calls)(struct watch_call *calls);
+    void (*request_flush)(void); /* of CUPTI; live_note_flush() tells its end */
     void (*report)(const struct log_record *brief, const struct log_record *full);
 };
 

@@ -125,6 +125,8 @@ void hang_rank_deinit(struct hang_rank *rank);
 const char *hang_keep(struct hang_model *model, const char *text);
 /* A new rank: nothing is known of it. Valid until the next one. */
 struct hang_rank *hang_add(struct hang_model *model);
+/* Where the rank's thread is, such as "train.py:7 step". NULL: unknown, and nothing changes. */
+void hang_set_line(struct hang_model *model, struct hang_rank *rank, const char *frame);
 /* A rank of a live state. Its place outside CUDA and NCCL is unknown (HANG_HOST). */
 struct hang_rank *hang_add_live(struct hang_model *model, const char *host, const struct live_view *view);
 

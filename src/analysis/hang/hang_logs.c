@@ -9,7 +9,7 @@
 #include <yyjson.h>
 
 /* Reports of agents: log records of OTLP, whose attribute cuspan.hang.report has the live state as JSON
- * (agent/watch/hang_report.h). Times in it are rounded to 0.1 s. */
+ * (agent/watch/hang_report.h). */
 
 static uint64_t number_of(yyjson_val *object, const char *key, uint64_t otherwise)
 {
@@ -68,6 +68,7 @@ static void read_seat(struct hang_seat *seat, yyjson_val *json, uint64_t now_ns)
                                .local_ranks = (uint32_t)number_of(json, "local_ranks", 1),
                                .enqueued = number_of(json, "enqueued", 0),
                                .completed = number_of(json, "completed", 0),
+                               .is_exact = yyjson_is_true(yyjson_obj_get(json, "exact")),
                                .calls = xcalloc(LIVE_ENTRIES + 1, sizeof *seat->calls)};
     seat->call_count = total < LIVE_ENTRIES ? (uint32_t)total : LIVE_ENTRIES;
     yyjson_arr_foreach(calls, i, count, call)
@@ -90,20 +91,6 @@ static yyjson_val *of_main_thread(yyjson_val *list, int64_t pid, bool any)
     return any ? yyjson_arr_get_first(list) : NULL;
 }
 
-/* The innermost frame, such as "train.py:7 step" */
-static void set_line(struct hang_model *model, struct hang_rank *rank, const char *frame)
-{
-    const char *name = frame ? strrchr(frame, ' ') : NULL;
-    if (!frame)
-        return;
-    struct text line = {0};
-    text_add_bytes(&line, frame, name ? (size_t)(name - frame) : strlen(frame));
-    rank->line = hang_keep(model, line.data ? line.data : "");
-    if (!rank->function && name)
-        rank->function = hang_keep(model, name + 1);
-    text_deinit(&line);
-}
-
 static void read_place(struct hang_model *model, struct hang_rank *rank, yyjson_val *json)
 {
     yyjson_val *call = of_main_thread(yyjson_obj_get(json, "calls"), rank->pid, true);
@@ -119,7 +106,7 @@ static void read_place(struct hang_model *model, struct hang_rank *rank, yyjson_
         rank->where = frame && strstr(frame, "dataloader.py")
                           ? HANG_LOADER
                           : hang_where_in_kernel(*state, wait ? wait : "", false);
-    set_line(model, rank, frame);
+    hang_set_line(model, rank, frame); /* the innermost one */
 }
 
 static struct hang_rank *rank_of_process(struct hang_model *model, const char *host, int32_t pid)
@@ -139,6 +126,7 @@ static struct hang_rank *rank_of_process(struct hang_model *model, const char *h
 static void read_report(struct hang_model *model, const char *host, yyjson_val *json)
 {
     yyjson_val *seats = yyjson_obj_get(json, "communicators"), *seat;
+    yyjson_val *work = yyjson_obj_get(json, "oldest_work");
     size_t i, count;
     uint64_t now_ns = number_of(json, "time_ns", 0);
     struct hang_rank *rank = rank_of_process(model, host, (int32_t)signed_of(json, "pid", 0));
@@ -154,6 +142,9 @@ static void read_report(struct hang_model *model, const char *host, yyjson_val *
                                .is_still = !is_word(json, "state", "ended"),
                                .stalled_ns = ns_of(json, "seconds"),
                                .step = signed_of(yyjson_obj_get(json, "step"), "number", -1),
+                               .gpu = is_word(work, "kind", "kernel")       ? HANG_GPU_COMPUTE
+                                      : is_word(work, "kind", "collective") ? HANG_GPU_COLLECTIVE
+                                                                            : HANG_GPU_UNKNOWN,
                                .seats = xcalloc(LIVE_COMMUNICATORS, sizeof *rank->seats)};
     yyjson_arr_foreach(seats, i, count, seat)
     {

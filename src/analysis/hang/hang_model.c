@@ -2,6 +2,7 @@
 
 #include "base/hash.h"
 #include "cli/util/sort.h"
+#include "cli/util/text.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
@@ -104,6 +105,19 @@ static const struct live_thread_view *thread_in(const struct live_thread_view *c
     return count ? calls : NULL;
 }
 
+void hang_set_line(struct hang_model *model, struct hang_rank *rank, const char *frame)
+{
+    const char *name = frame ? strrchr(frame, ' ') : NULL;
+    if (!frame)
+        return;
+    struct text line = {0};
+    text_add_bytes(&line, frame, name ? (size_t)(name - frame) : strlen(frame));
+    rank->line = hang_keep(model, line.data ? line.data : "");
+    if (!rank->function && name)
+        rank->function = hang_keep(model, name + 1);
+    text_deinit(&line);
+}
+
 static void set_where(struct hang_model *model, struct hang_rank *rank, const struct live_view *view)
 {
     const struct live_thread_view *nccl = thread_in(view->nccl_calls, view->nccl_call_count, view->pid);
@@ -116,13 +130,22 @@ static void set_where(struct hang_model *model, struct hang_rank *rank, const st
                   : view->has_look ? HANG_HOST
                                    : HANG_UNKNOWN;
     rank->function = hang_keep(model, name);
+    hang_set_line(model, rank,
+                  live_view_thread_line(view, is_nccl ? nccl->thread
+                                              : cuda  ? cuda->thread
+                                                      : (uint32_t)view->pid));
+    rank->gpu = view->work == LIVE_WORK_KERNEL       ? HANG_GPU_COMPUTE
+                : view->work == LIVE_WORK_COLLECTIVE ? HANG_GPU_COLLECTIVE
+                                                     : HANG_GPU_UNKNOWN;
 }
 
-static void add_seat(struct hang_seat *seat, const struct live_communicator_view *view)
+static void add_seat(struct hang_model *model, struct hang_seat *seat, const struct live_view *state,
+                     const struct live_communicator_view *view)
 {
     *seat = (struct hang_seat){.id = view->id,
                                .enqueued = view->enqueued,
                                .completed = view->completed,
+                               .is_exact = live_view_is_exact(state, view),
                                .size = view->ranks,
                                .rank = view->ranks && view->local_ranks == 1 ? view->rank : HANG_NONE,
                                .local_ranks = view->local_ranks,
@@ -134,6 +157,7 @@ static void add_seat(struct hang_seat *seat, const struct live_communicator_view
                                             .ordinal = call->ordinal,
                                             .enqueued_ns = call->enqueued_ns,
                                             .bytes = call->bytes,
+                                            .line = hang_keep(model, live_view_code_line(state, call->code)),
                                             .thread = call->thread,
                                             .peer = call->peer,
                                             .operation = call->operation,
@@ -160,7 +184,7 @@ struct hang_rank *hang_add_live(struct hang_model *model, const char *host, cons
     rank->seats = xcalloc(view->communicator_count + 1, sizeof *rank->seats);
     rank->seat_count = view->communicator_count;
     for (uint32_t i = 0; i < rank->seat_count; i++)
-        add_seat(&rank->seats[i], &view->communicators[i]);
+        add_seat(model, &rank->seats[i], view, &view->communicators[i]);
     return rank;
 }
 

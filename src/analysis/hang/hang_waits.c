@@ -304,11 +304,13 @@ static void judge_inside(const struct waits *waits, struct hang_verdict *verdict
     const struct hang_communicator *of = &waits->model->communicators[verdict->communicator];
     bool are_inside = true;
     for (uint32_t i = 0; i < of->member_count; i++) {
+        const struct hang_rank *rank = rank_of(waits, of->members[i].rank);
+        const struct hang_call *call = hang_call_at(&rank->seats[of->members[i].seat], verdict->place);
         hang_verdict_add(verdict, of->members[i].rank);
-        are_inside &= rank_of(waits, of->members[i].rank)->gpu == HANG_GPU_COLLECTIVE;
+        are_inside &= rank->gpu == HANG_GPU_COLLECTIVE && call && call->datatype;
     }
     verdict->kind = HANG_INSIDE;
-    verdict->is_sure = are_inside; /* otherwise a kernel before it may not end */
+    verdict->is_sure = are_inside; /* otherwise a kernel before it, or other data types */
 }
 
 /* From a rank to one that it waits for, and so on. Each pair of neighbors in a circle may have the calls in

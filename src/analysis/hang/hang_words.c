@@ -58,15 +58,13 @@ size_t hang_add_silent(struct text *text, const struct hang_model *model)
 
 void hang_add_call(struct text *text, const struct hang_call *call)
 {
-    static const char *const types[] = {"int8",    "uint8",    "int32",      "uint32",
-                                        "int64",   "uint64",   "float16",    "float32",
-                                        "float64", "bfloat16", "float8e4m3", "float8e5m2"};
+    const char *datatype = collective_datatype(call->datatype - 1u);
     char size[TEXT_NUMBER_BYTES];
     text_add(text, hang_operation_word(call->operation));
     if (call->bytes != UINT64_MAX)
         text_add_format(text, " of %s", text_bytes(size, call->bytes));
-    if (call->datatype && call->datatype <= sizeof types / sizeof *types)
-        text_add_format(text, " %s", types[call->datatype - 1]);
+    if (datatype)
+        text_add_format(text, " %s", datatype);
     if (call->peer != LIVE_NO_PEER)
         text_add_format(text, call->operation == COLLECTIVE_SEND ? " to its rank %d" : " from its rank %d",
                         call->peer);

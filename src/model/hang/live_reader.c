@@ -1,5 +1,6 @@
 #include "model/hang/live_reader.h"
 
+#include "base/text/utf8.h"
 #include "model/step.h"
 
 #include <stdlib.h>
@@ -62,7 +63,10 @@ static enum status check(const struct live_header *header, size_t bytes, struct 
         header->cuda_call_count <= LIVE_CUDA_CALLS &&
         is_inside(header->communicators_at, header->communicator_count, header->communicator_bytes, bytes) &&
         is_inside(header->nccl_calls_at, header->nccl_call_count, header->nccl_call_bytes, bytes) &&
-        is_inside(header->cuda_calls_at, header->cuda_call_count, header->cuda_call_bytes, bytes);
+        is_inside(header->cuda_calls_at, header->cuda_call_count, header->cuda_call_bytes, bytes) &&
+        header->line_bytes >= sizeof(struct live_line) && header->line_count <= LIVE_LINES &&
+        header->thread_line_count <= header->line_count &&
+        is_inside(header->lines_at, header->line_count, header->line_bytes, bytes);
     return is_sound ? STATUS_OK
                     : error_set(err, STATUS_INVALID, "a damaged live state: its sizes do not fit");
 }
@@ -145,6 +149,29 @@ static void read_nccl_call(const uint8_t *first, const uint8_t *second, struct l
     copy_name(to->name, (const char *)words);
 }
 
+static void read_line(const uint8_t *first, const uint8_t *second, bool is_of_thread, struct live_view *view)
+{
+    struct live_line line, again;
+    uint64_t words[LIVE_LINE_BYTES / 8];
+    const char *text = (const char *)words;
+    if (!copy_part(&line, &again, first, second, sizeof line) || !line.key)
+        return;
+    struct live_line_view *to = &view->lines[view->line_count++];
+    view->thread_line_count += is_of_thread;
+    *to = (struct live_line_view){.key = line.key};
+    for (size_t i = 0; i < LIVE_LINE_BYTES / 8; i++)
+        words[i] = line.text[i];
+    size_t length = strnlen(text, LIVE_LINE_BYTES - 1), used = 0;
+    for (size_t i = 0; i < length;) {
+        struct utf8_step step = utf8_next((const uint8_t *)text + i, length - i);
+        if (step.valid && (unsigned char)text[i] >= ' ' && text[i] != 0x7f) {
+            memcpy(to->text + used, text + i, step.len);
+            used += step.len;
+        }
+        i += step.len;
+    }
+}
+
 /* Reads what one sequence guards. `now` is a second copy of the header. */
 static void read_look(const struct live_header *header, const struct live_header *now, const uint8_t *calls,
                       struct live_view *view)
@@ -158,6 +185,10 @@ static void read_look(const struct live_header *header, const struct live_header
     view->stalls = header->stalls;
     view->stalled_ns = header->stalled_ns;
     view->gpu_records = header->gpu_records;
+    view->exact_ns = header->exact_ns;
+    view->work =
+        header->exact_ns && header->work < LIVE_WORK_COUNT ? (enum live_work)header->work : LIVE_WORK_UNKNOWN;
+    view->work_began_ns = header->work_began_ns;
     for (uint32_t i = 0; i < header->cuda_calls_used && i < header->cuda_call_count; i++) {
         struct live_cuda_call call = {0};
         copy_words(&call, calls + (size_t)i * header->cuda_call_bytes, sizeof call);
@@ -190,7 +221,10 @@ enum status live_view_of(const void *first, const void *second, size_t bytes, st
     view->has_look = false;
     view->watch = LIVE_NOT_WATCHED;
     view->looked_ns = view->moved_ns = view->stalls = view->stalled_ns = view->gpu_records = 0;
+    view->exact_ns = view->work_began_ns = 0;
+    view->work = LIVE_WORK_UNKNOWN;
     view->communicator_count = view->nccl_call_count = view->cuda_call_count = 0;
+    view->thread_line_count = view->line_count = 0;
     for (uint32_t i = 0; i < header.communicator_count; i++) {
         size_t at = header.communicators_at + (size_t)i * header.communicator_bytes;
         read_communicator(&header, one + at, two + at, view);
@@ -199,9 +233,51 @@ enum status live_view_of(const void *first, const void *second, size_t bytes, st
         size_t at = header.nccl_calls_at + (size_t)i * header.nccl_call_bytes;
         read_nccl_call(one + at, two + at, view);
     }
+    for (uint32_t i = 0; i < header.line_count; i++) {
+        size_t at = header.lines_at + (size_t)i * header.line_bytes;
+        read_line(one + at, two + at, i < header.thread_line_count, view);
+    }
     copy_words(&now, second, sizeof now);
     read_look(&header, &now, one + header.cuda_calls_at, view);
     return STATUS_OK;
+}
+
+const char *live_view_thread_line(const struct live_view *view, uint32_t thread)
+{
+    for (uint32_t i = 0; thread && i < view->thread_line_count; i++)
+        if (view->lines[i].key == thread)
+            return view->lines[i].text;
+    return NULL;
+}
+
+const char *live_view_code_line(const struct live_view *view, uint64_t code)
+{
+    for (uint32_t i = view->thread_line_count; code && i < view->line_count; i++)
+        if (view->lines[i].key == code)
+            return view->lines[i].text;
+    return NULL;
+}
+
+bool live_view_is_in_call(const struct live_view *view, uint32_t thread)
+{
+    bool is_in_call = false;
+    for (uint32_t i = 0; i < view->nccl_call_count; i++)
+        is_in_call |= view->nccl_calls[i].thread == thread;
+    for (uint32_t i = 0; i < view->cuda_call_count; i++)
+        is_in_call |= view->cuda_calls[i].thread == thread;
+    return is_in_call;
+}
+
+bool live_view_is_exact(const struct live_view *view, const struct live_communicator_view *communicator)
+{
+    bool is_exact = view->exact_ns && communicator->last_enqueued_ns <= view->exact_ns;
+    bool has_ends = communicator->completed + communicator->call_count >= communicator->enqueued;
+    for (uint32_t i = 0; i < communicator->call_count; i++) {
+        uint8_t flags = communicator->calls[i].flags;
+        has_ends |= (flags & LIVE_ENDED) != 0; /* otherwise forgotten calls may not have ended */
+        is_exact &= flags & (LIVE_ENDED | LIVE_TRACED) || !(flags & LIVE_RETURNED);
+    }
+    return is_exact && has_ends;
 }
 
 /* Reads at most `bytes`; -1 and errno. */

@@ -34,6 +34,11 @@ struct live_thread_view {
     char name[LIVE_NAME_BYTES]; /* printable ASCII */
 };
 
+struct live_line_view {
+    uint64_t key;               /* as in struct live_line */
+    char text[LIVE_LINE_BYTES]; /* UTF-8, without control characters */
+};
+
 /* About 300 KiB. */
 struct live_view {
     int32_t pid;
@@ -45,12 +50,23 @@ struct live_view {
     /* The latest look. False if it was being written all the time; then it is zeroed. */
     bool has_look;
     enum live_watch watch;
-    uint64_t looked_ns, moved_ns, stalls, stalled_ns, gpu_records;
-    uint32_t communicator_count, nccl_call_count, cuda_call_count;
+    uint64_t looked_ns, moved_ns, stalls, stalled_ns, gpu_records, exact_ns;
+    enum live_work work; /* as of exact_ns */
+    uint64_t work_began_ns;
+    uint32_t communicator_count, nccl_call_count, cuda_call_count, thread_line_count, line_count;
     struct live_communicator_view communicators[LIVE_COMMUNICATORS];
     struct live_thread_view nccl_calls[LIVE_NCCL_CALLS];
     struct live_thread_view cuda_calls[LIVE_CUDA_CALLS];
+    struct live_line_view lines[LIVE_LINES]; /* those of threads first */
 };
+
+/* The line of a thread, or of a call's `code`; NULL: unknown. */
+const char *live_view_thread_line(const struct live_view *view, uint32_t thread);
+const char *live_view_code_line(const struct live_view *view, uint64_t code);
+/* Whether the thread is in a call of NCCL or CUDA. */
+bool live_view_is_in_call(const struct live_view *view, uint32_t thread);
+/* Whether it is known of each of the communicator's calls whether it has ended, as of view->exact_ns. */
+bool live_view_is_exact(const struct live_view *view, const struct live_communicator_view *communicator);
 
 /* Reads two copies of a state, taken one after the other, `bytes` each and 8-aligned. A part that differs was
  * being written, and is left out. Both may be the writer's memory itself. INVALID: not a live state, or one

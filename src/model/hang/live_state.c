@@ -13,7 +13,8 @@
 #define SET(place, value) atomic_store_explicit(&(place), value, memory_order_relaxed)
 
 static_assert(sizeof(struct live_entry) == 64 && sizeof(struct live_communicator) == 128 &&
-                  sizeof(struct live_nccl_call) == 56 && sizeof(struct live_cuda_call) == 48,
+                  sizeof(struct live_nccl_call) == 56 && sizeof(struct live_cuda_call) == 48 &&
+                  sizeof(struct live_line) == 192,
               "readers of other versions depend on the sizes");
 static_assert(LIVE_STATE_BYTES < 320 * 1024, "settings.h counts on it (SETTINGS_HANG_BYTES)");
 
@@ -75,6 +76,10 @@ void live_state_begin(void *memory, const struct live_identity *identity)
     live->nccl_call_bytes = sizeof(struct live_nccl_call);
     live->cuda_call_count = LIVE_CUDA_CALLS;
     live->cuda_call_bytes = sizeof(struct live_cuda_call);
+    live->line_count = LIVE_LINES;
+    live->line_bytes = sizeof(struct live_line);
+    live->thread_line_count = LIVE_THREAD_LINES;
+    live->lines_at = LIVE_LINES_AT;
     live->communicators_at = LIVE_COMMUNICATORS_AT;
     live->nccl_calls_at = LIVE_NCCL_CALLS_AT;
     live->cuda_calls_at = LIVE_CUDA_CALLS_AT;
@@ -211,6 +216,103 @@ void live_note_step(int64_t number, uint32_t kind)
     atomic_fetch_add_explicit(&live->steps, 1, memory_order_release);
 }
 
+/* Lines. */
+
+static void set_line(uint32_t place, uint64_t key, const char *text)
+{
+    const struct live_header *live = current();
+    uint64_t words[LIVE_LINE_BYTES / 8] = {0};
+    size_t length = strlen(text), left_out = length < LIVE_LINE_BYTES ? 0 : length - LIVE_LINE_BYTES + 1;
+    if (!live)
+        return;
+    struct live_line *line = (struct live_line *)at(live, live->lines_at) + place;
+    memcpy(words, text + left_out, length - left_out);
+    SET(line->key, 0);
+    atomic_thread_fence(memory_order_release);
+    for (size_t i = 0; i < LIVE_LINE_BYTES / 8; i++)
+        SET(line->text[i], words[i]);
+    atomic_store_explicit(&line->key, key, memory_order_release);
+}
+
+void live_note_thread(uint32_t place, uint32_t thread, const char *line)
+{
+    set_line(place % LIVE_THREAD_LINES, thread, line);
+}
+
+bool live_has_code(uint64_t code)
+{
+    const struct live_header *live = current();
+    const struct live_line *lines = live ? at(live, live->lines_at) : NULL;
+    for (uint32_t i = LIVE_THREAD_LINES; lines && i < LIVE_LINES; i++)
+        if (GET(lines[i].key) == code)
+            return true;
+    return false;
+}
+
+void live_note_code(uint64_t code, const char *line)
+{
+    static uint32_t next; /* of the pipeline thread: the oldest line goes */
+    set_line(LIVE_THREAD_LINES + next++ % LIVE_CODE_LINES, code, line);
+}
+
+/* The pipeline thread's facts about a collective. It is among the latest ones. */
+
+static struct live_entry *entry_of(const struct live_name *name, uint64_t *sequence)
+{
+    const struct live_header *live = current();
+    struct live_communicator *of =
+        live && name->communicator ? communicator_of(live, name->communicator, false) : NULL;
+    uint64_t enqueued = of ? GET(of->enqueued) : 0;
+    for (uint64_t i = 0; i < LIVE_ENTRIES && i < enqueued; i++) {
+        struct live_entry *entry = &of->entries[(enqueued - 1 - i) % LIVE_ENTRIES];
+        *sequence = atomic_load_explicit(&entry->sequence, memory_order_acquire);
+        if (GET(entry->ordinal) == name->ordinal && GET(entry->operation) == (uint8_t)name->operation &&
+            (!collective_is_p2p(name->operation) || GET(entry->peer) == name->peer))
+            return *sequence % 2 ? NULL : entry;
+    }
+    return NULL;
+}
+
+/* A program's thread may take the entry for a later call meanwhile. Then the value is cleared or wrong. */
+static bool is_still(const struct live_entry *entry, uint64_t sequence)
+{
+    atomic_thread_fence(memory_order_acquire);
+    return GET(entry->sequence) == sequence;
+}
+
+void live_note_launch(const struct live_name *name, uint64_t code)
+{
+    uint64_t sequence;
+    struct live_entry *entry = entry_of(name, &sequence);
+    if (!entry || !is_still(entry, sequence))
+        return;
+    if (code)
+        SET(entry->code, code);
+    atomic_fetch_or_explicit(&entry->flags, LIVE_TRACED, memory_order_release);
+}
+
+void live_note_datatype(const struct live_name *name, uint8_t datatype)
+{
+    uint64_t sequence;
+    struct live_entry *entry = entry_of(name, &sequence);
+    if (entry && is_still(entry, sequence))
+        SET(entry->datatype, datatype);
+}
+
+void live_note_flush(const struct live_flush *flush)
+{
+    struct live_header *live = current();
+    if (!live)
+        return;
+    if (flush) {
+        SET(live->work, (uint32_t)flush->work);
+        SET(live->work_began_ns, flush->work_began_ns);
+        SET(live->flush_records, GET(live->flush_records) + flush->records);
+        atomic_store_explicit(&live->flush_began_ns, flush->began_ns, memory_order_release);
+    }
+    atomic_fetch_add_explicit(&live->flushes, 1, memory_order_release);
+}
+
 /* NULL: the communicators have too many operations and peers. */
 static _Atomic uint64_t *ended_of(uint64_t communicator, uint32_t operation, int32_t peer, bool may_add)
 {
@@ -287,6 +389,7 @@ void live_note_look(const struct live_look *look)
     struct live_header *live = current();
     if (!live)
         return;
+    uint64_t exact_ns = atomic_load_explicit(&live->flush_began_ns, memory_order_acquire); /* first */
     for (uint32_t i = 0; i < LIVE_COMMUNICATORS; i++)
         mark_ended(communicator_at(live, i));
     uint32_t sequence = GET(live->sequence);
@@ -299,6 +402,7 @@ void live_note_look(const struct live_look *look)
     live->stalls = look->stalls;
     live->stalled_ns = look->stalled_ns;
     live->gpu_records = look->gpu_records;
+    live->exact_ns = exact_ns;
     live->realtime_offset_ns = look->realtime_offset_ns;
     live->cuda_calls_used = count;
     memcpy(at(live, live->cuda_calls_at), look->cuda_calls, count * sizeof *look->cuda_calls);

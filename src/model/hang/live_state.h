@@ -7,15 +7,22 @@
  *   a collective begins                   the program's, in NVTX hook  communicators[], its entries[]
  *   any call of NCCL begins or returns    the program's, in NVTX hook  nccl_calls[]
  *   a step begins                         the program's, steps_begin() header
+ *   a collective's launch, its line       pipeline                     entries[], lines[]
  *   a collective has ended on the GPU     pipeline                     communicators[].completed
+ *   a forced flush, and what it shows     pipeline                     header
  *   CUDA calls in progress, entries that
  *   have ended, times, stalls             cuspan/watch, once a second  cuda_calls[], flags, header
+ *   lines of threads                      cuspan/watch, in a stall     lines[]
  *   the same, shortened to 64 KiB         cuspan/watch, once a second  a file, by pwrite
  * (agent/watch/live_file.h)
  *
  * A collective is stored before NCCL's call does anything, because NCCL pushes its range first. So it is
  * there if the call never returns, if the pipeline thread is stuck in CUPTI, and while capture sleeps. The
  * range's record in the thread's ring could not serve: only the pipeline thread reads rings.
+ *
+ * Ends come from CUPTI's records, which are up to a second late, and one kernel that does not end withholds
+ * others. So once nothing has moved for hang.after_ms, the pipeline thread forces a flush. Then the ends are
+ * exact as of `exact_ns`: a collective that was LIVE_TRACED by then, and is not LIVE_ENDED, has not ended.
  *
  * CUDA's callbacks store one more word, the plan of the call in progress, in the thread's private state: one
  * instruction of the 400 of a launch. While capture sleeps, only calls that wait for the GPU store it.
@@ -48,10 +55,25 @@
 #define LIVE_CUDA_CALLS    64 /* CUDA calls in progress */
 #define LIVE_NAME_BYTES    32 /* of a function, NUL-terminated, truncated */
 #define LIVE_NO_PEER       (-1)
+#define LIVE_THREAD_LINES  16 /* threads whose line is known */
+#define LIVE_CODE_LINES    32 /* the latest stacks of calls of collectives */
+#define LIVE_LINES         (LIVE_THREAD_LINES + LIVE_CODE_LINES)
+#define LIVE_LINE_BYTES    184 /* NUL-terminated UTF-8; longer ones lose their start */
 
 enum live_flags {
     LIVE_RETURNED = 1, /* NCCL's call has returned; in a group, it has only been noted for the group's end */
-    LIVE_ENDED = 2     /* known to have ended on the GPU; without it, that is unknown */
+    LIVE_ENDED = 2,    /* known to have ended on the GPU; without it, that is unknown */
+    LIVE_TRACED = 4    /* its launch was captured, so that its end will be known */
+};
+
+/* The oldest launch of a kernel without a record of its end, after a forced flush. Work of a GPU waits only
+ * for work that was launched before, so nothing that is known of holds this kernel up. */
+enum live_work {
+    LIVE_WORK_UNKNOWN, /* no flush, or launches or records are missing: CUDA graphs, sleep, losses */
+    LIVE_WORK_NONE,    /* all have ended */
+    LIVE_WORK_KERNEL,
+    LIVE_WORK_COLLECTIVE, /* launched by NCCL */
+    LIVE_WORK_COUNT
 };
 
 /* A call of a collective, 64 bytes. `sequence` is 0 (never used), 2n + 1 while call n of the communicator is
@@ -61,11 +83,11 @@ struct live_entry {
     _Atomic uint64_t enqueued_ns;
     _Atomic uint64_t ordinal;  /* among those of its operation (and peer), collective.ordinal of spans */
     _Atomic uint64_t bytes;    /* what this rank contributes; UINT64_MAX: unknown */
-    _Atomic uint64_t code;     /* ID of the caller's stack, as in spans; 0: unknown */
+    _Atomic uint64_t code;     /* ID of the stack of its launch, as in spans; 0: unknown */
     _Atomic uint32_t thread;   /* the kernel's thread ID; 0: unknown */
     _Atomic int32_t peer;      /* of Send and Recv, else LIVE_NO_PEER */
     _Atomic uint8_t operation; /* enum collective_operation */
-    _Atomic uint8_t datatype;  /* ncclDataType_t + 1; 0: unknown, as NCCL's NVTX payloads do not tell it */
+    _Atomic uint8_t datatype;  /* ncclDataType_t + 1; 0: unknown. From NCCL's profiler plugin, not NVTX */
     _Atomic uint8_t flags;     /* enum live_flags */
     uint8_t reserved[13];
 };
@@ -103,6 +125,12 @@ struct live_cuda_call {
     char name[LIVE_NAME_BYTES]; /* such as "cudaStreamSynchronize" */
 };
 
+/* Where a thread is, or a collective was launched, such as "/srv/train.py:88 Trainer.step". */
+struct live_line {
+    _Atomic uint64_t key; /* the thread's ID, and in later places the code's; 0: none. Written last */
+    _Atomic uint64_t text[LIVE_LINE_BYTES / 8];
+};
+
 enum live_watch { LIVE_NOT_WATCHED, LIVE_MOVING, LIVE_STALLED, LIVE_OVER };
 
 struct live_header {
@@ -135,13 +163,24 @@ struct live_header {
     uint64_t stalls;      /* so far, this one included */
     uint64_t stalled_ns;  /* since when, if LIVE_STALLED */
     uint64_t gpu_records; /* records of GPU work that CUPTI has delivered so far */
+    uint64_t exact_ns;    /* ends up to this time are known; 0: no forced flush so far */
+
+    uint32_t line_count, line_bytes, thread_line_count, lines_at;
+
+    /* Written by the pipeline thread. */
+    _Atomic uint64_t flush_began_ns; /* the latest forced flush that has ended; 0: none */
+    _Atomic uint64_t flush_records;  /* that forced flushes have delivered so far: no movement */
+    _Atomic uint64_t work_began_ns;  /* launch of the oldest work */
+    _Atomic uint32_t work;           /* enum live_work */
+    _Atomic uint32_t flushes;        /* requests for one that were served. Written last */
 };
 
 #define LIVE_COMMUNICATOR_BYTES(entries)                                                                     \
     (sizeof(struct live_communicator) + (entries) * sizeof(struct live_entry))
 #define LIVE_NCCL_CALLS_AT    ((sizeof(struct live_header) + 63) & ~(size_t)63)
 #define LIVE_CUDA_CALLS_AT    (LIVE_NCCL_CALLS_AT + LIVE_NCCL_CALLS * sizeof(struct live_nccl_call))
-#define LIVE_COMMUNICATORS_AT (LIVE_CUDA_CALLS_AT + LIVE_CUDA_CALLS * sizeof(struct live_cuda_call))
+#define LIVE_LINES_AT         (LIVE_CUDA_CALLS_AT + LIVE_CUDA_CALLS * sizeof(struct live_cuda_call))
+#define LIVE_COMMUNICATORS_AT (LIVE_LINES_AT + LIVE_LINES * sizeof(struct live_line))
 #define LIVE_STATE_BYTES      (LIVE_COMMUNICATORS_AT + LIVE_COMMUNICATORS * LIVE_COMMUNICATOR_BYTES(LIVE_ENTRIES))
 
 /* The state that is written to; NULL: none, and nothing is noted. */
@@ -186,8 +225,31 @@ void live_return_from_call(void);
 /* A step of a training job begins. */
 void live_note_step(int64_t number, uint32_t kind);
 
-/* On the pipeline thread: the collective has ended on the GPU, and with it all earlier ones of its operation.
- */
+/* On the pipeline thread. */
+
+/* Names a collective; the ordinal as in struct live_start. */
+struct live_name {
+    uint64_t communicator, ordinal;
+    enum collective_operation operation;
+    int32_t peer;
+};
+/* The collective was launched, and its end will be known. `code`: the ID of the stack; 0: unknown. */
+void live_note_launch(const struct live_name *name, uint64_t code);
+/* Whether the lines have that of the code. */
+bool live_has_code(uint64_t code);
+void live_note_code(uint64_t code, const char *line);
+void live_note_datatype(const struct live_name *name, uint8_t datatype);
+
+/* A requested flush has ended, and all its records have been read. NULL: none was possible. */
+struct live_flush {
+    uint64_t began_ns; /* 0: it did not make the ends known */
+    uint64_t records;  /* that came with it */
+    enum live_work work;
+    uint64_t work_began_ns;
+};
+void live_note_flush(const struct live_flush *flush);
+
+/* The collective has ended on the GPU, and with it all earlier ones of its operation. */
 void live_note_end(uint64_t communicator, enum collective_operation operation, uint64_t ordinal,
                    int32_t peer);
 
@@ -209,8 +271,10 @@ struct live_look {
     uint32_t cuda_call_count;
     struct live_cuda_call cuda_calls[LIVE_CUDA_CALLS];
 };
-/* Stores a look, and marks the entries that have ended. */
+/* Marks the entries that have ended, and stores a look, with the latest flush. */
 void live_note_look(const struct live_look *look);
+/* Stores the line of a thread at a place below LIVE_THREAD_LINES; 0: none. */
+void live_note_thread(uint32_t place, uint32_t thread, const char *line);
 
 /* For tests. */
 void live_state_reset(void);

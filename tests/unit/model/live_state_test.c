@@ -247,6 +247,128 @@ static void test_a_look(void **state)
     assert_int_equal(view.cuda_call_count, 0);
 }
 
+/* After a flush. */
+
+static bool is_exact(void)
+{
+    const struct live_communicator_view *found = communicator();
+    return live_view_is_exact(&view, found);
+}
+
+static void store_look(void)
+{
+    live_note_look(&(struct live_look){.watch = LIVE_STALLED});
+}
+
+static const struct live_name first_call = {COMM, 0, COLLECTIVE_ALL_REDUCE, LIVE_NO_PEER};
+
+static void flush(enum live_work work)
+{
+    live_note_flush(&(struct live_flush){
+        .began_ns = clock_monotonic_ns(), .records = 3, .work = work, .work_began_ns = 70});
+}
+
+static void test_ends_are_exact_after_a_flush(void **state)
+{
+    all_reduce(0);
+    live_return_from_call();
+    live_note_launch(&first_call, 0);
+    store_look();
+    assert_false(is_exact()); /* no flush */
+    flush(LIVE_WORK_KERNEL);
+    assert_false(is_exact()); /* no look has marked the ends since */
+    store_look();
+    assert_true(is_exact());
+    assert_int_equal(view.work, LIVE_WORK_KERNEL);
+    assert_int_equal(view.work_began_ns, 70);
+    assert_int_equal(view.communicators[0].calls[0].flags, LIVE_RETURNED | LIVE_TRACED);
+    live_note_flush(NULL); /* not possible: the earlier one still holds */
+    store_look();
+    assert_true(is_exact());
+    const struct live_header *header = (const struct live_header *)(const void *)memory;
+    assert_int_equal(header->flushes, 2);
+    assert_int_equal(header->flush_records, 3);
+    all_reduce(1); /* later than the flush */
+    assert_false(is_exact());
+    live_note_flush(&(struct live_flush){.records = 1}); /* launches are missing */
+    store_look();
+    assert_false(is_exact());
+    assert_int_equal(view.work, LIVE_WORK_UNKNOWN);
+}
+
+static void test_a_call_without_a_known_launch_is_not_exact(void **state)
+{
+    all_reduce(0);
+    flush(LIVE_WORK_NONE);
+    store_look();
+    assert_true(is_exact()); /* NCCL has not returned, so it has not ended */
+    live_return_from_call();
+    assert_false(is_exact());
+    live_note_end(COMM, COLLECTIVE_ALL_REDUCE, 0, LIVE_NO_PEER);
+    store_look();
+    assert_true(is_exact());
+}
+
+static void test_forgotten_calls_may_not_have_ended(void **state)
+{
+    for (uint64_t i = 0; i < LIVE_ENTRIES + 1; i++) {
+        all_reduce(i);
+        live_return_from_call();
+        live_note_launch(&(struct live_name){COMM, i, COLLECTIVE_ALL_REDUCE, LIVE_NO_PEER}, 0);
+    }
+    flush(LIVE_WORK_NONE);
+    store_look();
+    assert_false(is_exact());
+    live_note_end(COMM, COLLECTIVE_ALL_REDUCE, 0, LIVE_NO_PEER);
+    store_look();
+    assert_true(is_exact());
+}
+
+static void test_facts_of_a_launch(void **state)
+{
+    all_reduce(0);
+    live_return_from_call();
+    call("ncclSend", COLLECTIVE_SEND, 0, 2);
+    live_return_from_call();
+    live_note_launch(&(struct live_name){COMM, 0, COLLECTIVE_SEND, 3}, 5); /* another peer */
+    live_note_launch(&first_call, 77);
+    live_note_datatype(&first_call, 10);
+    live_note_launch(&(struct live_name){COMM + 1, 0, COLLECTIVE_SEND, 2}, 5);
+    const struct live_communicator_view *found = communicator();
+    assert_int_equal(found->calls[0].flags, LIVE_RETURNED | LIVE_TRACED);
+    assert_int_equal(found->calls[0].code, 77);
+    assert_int_equal(found->calls[0].datatype, 10);
+    assert_int_equal(found->calls[1].flags, LIVE_RETURNED);
+    assert_int_equal(found->calls[1].code, 0);
+}
+
+static void test_lines(void **state)
+{
+    char text[LIVE_LINE_BYTES + 9];
+    memset(text, 'a', sizeof text);
+    memcpy(text + sizeof text - 10, "train.py:7", 10);
+    text[sizeof text - 1] = 0;
+    live_note_thread(3, 42, "a.py:1 \x01main\xff\xc3\xa9");
+    live_note_thread(4, 43, text);
+    look();
+    assert_string_equal(live_view_thread_line(&view, 42), "a.py:1 main\xc3\xa9");
+    assert_int_equal(strlen(live_view_thread_line(&view, 43)), LIVE_LINE_BYTES - 1);
+    assert_non_null(strstr(live_view_thread_line(&view, 43), "aatrain.py:"));
+    assert_null(live_view_thread_line(&view, 44));
+    assert_null(live_view_code_line(&view, 42)); /* of a thread */
+    live_note_thread(3, 0, "");
+    look();
+    assert_null(live_view_thread_line(&view, 42));
+    for (uint64_t code = 1; code <= LIVE_CODE_LINES + 1; code++)
+        live_note_code(1000 + code, "b.py:2 step");
+    assert_false(live_has_code(1001)); /* the oldest has gone */
+    assert_true(live_has_code(1002));
+    look();
+    assert_string_equal(live_view_code_line(&view, 1000 + LIVE_CODE_LINES + 1), "b.py:2 step");
+    assert_null(live_view_code_line(&view, 1001));
+    assert_null(live_view_thread_line(&view, 1002));
+}
+
 static void test_without_a_state(void **state)
 {
     assert_true(live_state_is_on());
@@ -312,6 +434,10 @@ static void test_sizes_that_do_not_fit(void **state)
     SPOIL(cuda_calls_at, sizeof memory);
     SPOIL(cuda_call_bytes, 0);
     SPOIL(cuda_call_count, LIVE_CUDA_CALLS + 1);
+    SPOIL(line_bytes, 184);
+    SPOIL(line_count, LIVE_LINES + 1);
+    SPOIL(thread_line_count, LIVE_LINES + 1);
+    SPOIL(lines_at, sizeof memory - 8);
     begin(state);
     struct live_header *header = (struct live_header *)(void *)memory;
     header->entry_count = 1; /* they would fit into the memory, but not into the reader's */
@@ -423,6 +549,11 @@ int main(void)
         TEST(test_too_many_communicators),
         TEST(test_too_many_threads_in_calls),
         TEST(test_a_look),
+        TEST(test_ends_are_exact_after_a_flush),
+        TEST(test_a_call_without_a_known_launch_is_not_exact),
+        TEST(test_forgotten_calls_may_not_have_ended),
+        TEST(test_facts_of_a_launch),
+        TEST(test_lines),
         TEST(test_without_a_state),
         TEST(test_what_is_no_state),
         TEST(test_sizes_that_do_not_fit),

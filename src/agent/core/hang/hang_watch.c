@@ -5,6 +5,7 @@
 #include "agent/capture/sleep/mode.h"
 #include "agent/capture/threads/threads.h"
 #include "agent/core/outputs/log_output.h"
+#include "agent/core/pipeline/pipeline.h"
 #include "agent/watch/watch.h"
 #include "base/clock.h"
 #include "base/log/log.h"
@@ -58,6 +59,7 @@ void hang_watch_start(const struct settings *settings, const struct step_rules *
                                                                       variables_get("XDG_RUNTIME_DIR"),
                                                                       geteuid(), folders),
                                     .find_calls = find_calls,
+                                    .request_flush = pipeline_request_hang_flush,
                                     .report = report};
     if (watch_start(&options, &err) == STATUS_OK)
         nccl_tell_live_state();

@@ -274,6 +274,7 @@ static uint64_t pass(void)
     follow_tracing();
     pipeline_resume_if_due(now_ns);
     pipeline_serve_requests();
+    pipeline_follow_hang_flush(now_ns);
     pipeline_log_failure();
     pipeline_log_losses();
     pipeline_report_if_due(now_ns);

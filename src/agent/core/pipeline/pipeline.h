@@ -30,6 +30,10 @@ void pipeline_cancel(void);
  * until `deadline_ns` (TIMEOUT; also if the process is ending). Any thread of the host. */
 enum status pipeline_flush(uint64_t deadline_ns) MUST_CHECK;
 
+/* Makes the pipeline thread flush CUPTI completely, for the hang watch, and tell the live state. Waits for
+ * nothing. Any thread. */
+void pipeline_request_hang_flush(void);
+
 struct pipeline_snapshot {
     struct balance balance;
     uint64_t queue_bytes, queue_free_bytes;

@@ -6,11 +6,14 @@
 #include "agent/core/pipeline/pipeline.h"
 #include "agent/core/pipeline/pipeline_state.h"
 
+#include "agent/capture/coexist/other_tools.h"
 #include "agent/core/report/shutdown.h"
+#include "agent/correlate/gpu_join.h"
 #include "base/accounting/balance.h"
 #include "base/accounting/counters.h"
 #include "base/log/log.h"
 #include "agent/correlate/session_spans.h"
+#include "model/hang/live_state.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -182,6 +185,54 @@ void pipeline_resume_if_due(uint64_t now_ns)
 {
     if (capture_is_released() && capture_may_resume(now_ns))
         resume();
+}
+
+/* The flush of the hang watch. CUPTI returns some buffers up to 40 ms after a flush. */
+
+#define HANG_SETTLE_NS (100 * NS_PER_MS)
+
+static atomic_bool is_hang_flush_wanted;
+
+void pipeline_request_hang_flush(void)
+{
+    atomic_store(&is_hang_flush_wanted, true);
+}
+
+static void end_hang_flush(uint64_t began_ns, uint64_t records)
+{
+    struct gpu_left left;
+    correlate_settle(pipeline.correlate, clock_monotonic_ns());
+    bool knows_ends = gpu_join_end_flush(pipeline.correlate, &left);
+    uint64_t now_ns = clock_monotonic_ns(), since_ns = clock_now_ns() - left.start_ns;
+    live_note_flush(&(struct live_flush){.began_ns = knows_ends ? began_ns : 0,
+                                         .records = counter_get(COUNTER_activities_captured) - records,
+                                         .work = left.kind,
+                                         .work_began_ns = since_ns < now_ns ? now_ns - since_ns : 0});
+}
+
+void pipeline_follow_hang_flush(uint64_t now_ns)
+{
+    static uint64_t began_ns, ended_ns, records; /* began_ns 0: no flush is in progress */
+    if (began_ns) {
+        if (now_ns > ended_ns + HANG_SETTLE_NS && !capture_has_more_buffers()) {
+            end_hang_flush(began_ns, records);
+            began_ns = 0;
+        }
+        return;
+    }
+    if (!atomic_load_explicit(&is_hang_flush_wanted, memory_order_relaxed))
+        return;
+    atomic_store(&is_hang_flush_wanted, false);
+    /* Another tool would lose records of work that has not ended. */
+    if (!pipeline.correlate || capture_is_released() || other_tools_are_recording()) {
+        live_note_flush(NULL);
+        return;
+    }
+    gpu_join_begin_flush(pipeline.correlate);
+    records = counter_get(COUNTER_activities_captured);
+    began_ns = clock_monotonic_ns();
+    capture_flush(true);
+    ended_ns = clock_monotonic_ns();
 }
 
 /* Runs without the lock, because it may take long. Snapshots are taken with the lock, in answer(). */

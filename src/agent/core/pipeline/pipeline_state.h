@@ -65,6 +65,9 @@ void pipeline_take_finished(void);
 void pipeline_resume_if_due(uint64_t now_ns);
 /* At the end: what was left out while CUPTI was released. */
 void pipeline_log_releases(void);
+/* Serves pipeline_request_hang_flush(). */
+void pipeline_follow_hang_flush(uint64_t now_ns);
+
 /* At the end, for SHUTDOWN_flushers: waits until the waiting threads have noticed it. */
 void pipeline_let_waiters_go(void);
 /* The deadline of an exit that starts now. Any thread. */

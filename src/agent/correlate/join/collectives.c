@@ -1,6 +1,7 @@
 #include "agent/correlate/join/collectives.h"
 
 #include "agent/correlate/trace/ranges.h"
+#include "model/hang/live_state.h"
 #include "model/semconv.h"
 
 #include <ctype.h>
@@ -270,6 +271,16 @@ static struct collective *described(struct collectives *collectives, struct coll
     return NULL;
 }
 
+static void tell_datatype(const struct collectives *collectives, const struct collective *one)
+{
+    const char *word = collectives_word(collectives, one->datatype);
+    uint8_t datatype = word && live_state_is_on() ? collective_datatype_of(word) : 0;
+    if (datatype && one->has & COLLECTIVE_HAS_ORDINAL)
+        live_note_datatype(&(struct live_name){one->communicator, one->ordinal,
+                                               (enum collective_operation)one->operation, one->peer},
+                           datatype);
+}
+
 bool collectives_note_plugin(struct collectives *collectives, const struct thread_info *info,
                              const struct range_record *mark)
 {
@@ -290,6 +301,7 @@ bool collectives_note_plugin(struct collectives *collectives, const struct threa
     one = one ? one : described(collectives, first, &said, false);
     if (one) {
         one->datatype = said.datatype;
+        tell_datatype(collectives, one);
         one->algorithm = said.algorithm;
         one->protocol = said.protocol;
     }

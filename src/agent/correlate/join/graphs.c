@@ -62,6 +62,7 @@ struct made_run {
 };
 
 struct graphs {
+    bool has_any;
     uint8_t next_way[EXECS / WAYS];
     struct exec execs[EXECS];
     struct launch launches[LAUNCHES];
@@ -246,9 +247,11 @@ bool graphs_note(struct graphs *graphs, uint64_t tid, const struct resource_reco
 {
     switch (resource->head.cbid) {
     case RESOURCE_EXEC_CREATED:
+        graphs->has_any = true;
         note_exec(graphs, resource);
         return true;
     case RESOURCE_NODE_CREATED:
+        graphs->has_any = true;
         if (graphs->table)
             note_created(graphs, tid, resource);
         return true;
@@ -259,6 +262,11 @@ bool graphs_note(struct graphs *graphs, uint64_t tid, const struct resource_reco
     default:
         return false;
     }
+}
+
+bool graphs_any(const struct graphs *graphs)
+{
+    return graphs->has_any;
 }
 
 static void bind_run(struct graphs *graphs, const struct made_run *run, const struct span_link *link)

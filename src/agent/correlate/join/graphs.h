@@ -25,6 +25,9 @@ void graphs_destroy(struct graphs *graphs);
 /* Notes a created or cloned node, or a created executable graph. False: the record is not about graphs. */
 bool graphs_note(struct graphs *graphs, uint64_t tid, const struct resource_record *resource);
 
+/* Whether the program has created a graph. The records of calls that captured its nodes never come. */
+bool graphs_any(const struct graphs *graphs);
+
 /* Notes a call that has returned: it captured the nodes that were created in it on this thread. `link` leads
  * to the call's span and is copied without its attribute; NULL: the call has no span. */
 void graphs_call(struct graphs *graphs, uint64_t tid, const struct call_record *call,

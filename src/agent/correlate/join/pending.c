@@ -129,6 +129,19 @@ struct pending_call *pending_find(struct pending_table *table, uint32_t correlat
     return NULL;
 }
 
+const struct pending_call *pending_oldest(const struct pending_table *table)
+{
+    const struct pending_call *oldest = NULL;
+    size_t count = ((size_t)table->set_mask + 1) * WAYS;
+    for (size_t i = 0; table->waiting && i < count; i++) {
+        const struct pending_call *call = &table->calls[i];
+        if (call->flags & PENDING_KERNEL && is_waiting(call) &&
+            (!oldest || call->start_ns < oldest->start_ns))
+            oldest = call;
+    }
+    return oldest;
+}
+
 void pending_finish(struct pending_table *table)
 {
     size_t count = ((size_t)table->set_mask + 1) * WAYS;

@@ -11,6 +11,7 @@
 
 #include "base/limits.h"
 #include "base/status.h"
+#include "model/hang/live_state.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,6 +19,7 @@
 enum pending_flags {
     PENDING_SESSION = 1 << 8,    /* the call belongs to the session, not to a request */
     PENDING_COLLECTIVE = 1 << 9, /* NCCL made the call inside a collective */
+    PENDING_KERNEL = 1 << 10,    /* the call launches a kernel or graph, so that a record must come */
     PENDING_EXPECTED = 1 << 16,
     PENDING_ANSWERED = 1 << 17,
     PENDING_UNSAMPLED = 1 << 18,
@@ -40,6 +42,12 @@ struct pending_call {
 };
 static_assert(sizeof(struct pending_call) == CACHE_LINE_BYTES, "a call is in one line");
 
+/* The oldest launch of a kernel that has not ended. */
+struct gpu_left {
+    enum live_work kind;
+    uint64_t start_ns; /* as in spans */
+};
+
 struct pending_table;
 
 enum status pending_create(uint32_t calls_max, struct pending_table **table) MUST_CHECK;
@@ -58,6 +66,9 @@ bool pending_answer(struct pending_table *table, struct pending_call *call);
 
 /* Returns how many calls are waiting. */
 uint32_t pending_waiting(const struct pending_table *table);
+
+/* Returns the oldest call with PENDING_KERNEL that waits; NULL: none. Reads the whole table. */
+const struct pending_call *pending_oldest(const struct pending_table *table);
 
 /* Call it at exit: counts the graph launches that are still waiting (lost_graph_record). */
 void pending_finish(struct pending_table *table);

@@ -2,6 +2,7 @@
 #include "agent/correlate/join/collectives.h"
 #include "agent/correlate/thread_events.h"
 #include "agent/correlate/session_spans.h"
+#include "agent/correlate/call_spans.h"
 #include "agent/correlate/gpu_join.h"
 #include "model/hang/live_reader.h"
 
@@ -154,6 +155,25 @@ static void test_a_call_has_a_span_around_its_kernel(void **state)
     assert_int_equal(counter_get(COUNTER_collectives), 1);
 }
 
+static void mark_of_plugin(const char *function, int64_t ordinal, int64_t peer, const char *datatype)
+{
+    memset(&range, 0, sizeof range);
+    range.record = (struct range_record){.head = {sizeof range, RECORD_MARK, 0, 0},
+                                         .time_ns = BASE_NS + 600,
+                                         .name_bytes = strlen(NCCL_MARK),
+                                         .text_bytes = strlen(NCCL_MARK)};
+    memcpy(range.record.text, NCCL_MARK, strlen(NCCL_MARK));
+    add_text(NCCL_MARK, function);
+    add_int(NCCL_MARK_COMMUNICATOR, (int64_t)communicator);
+    add_int(peer < 0 ? NCCL_MARK_ORDINAL : NCCL_MARK_PEER, peer < 0 ? ordinal : peer);
+    add_text(NCCL_MARK_DATATYPE, datatype);
+    if (peer < 0) {
+        add_text(NCCL_MARK_ALGORITHM, "RING");
+        add_text(NCCL_MARK_PROTOCOL, "LL128");
+    }
+    thread_events_range(correlate, on, &range.record);
+}
+
 static void test_the_live_state_learns_of_ends(void **state)
 {
     static _Alignas(64) uint8_t memory[LIVE_STATE_BYTES];
@@ -169,14 +189,103 @@ static void test_the_live_state_learns_of_ends(void **state)
     live_note_communicator(communicator, 8, 3, 1);
     push_call("ncclAllReduce", 1, 1000, REDUCTION, 0);
     launch(1, 1000);
+    mark_of_plugin("AllReduce", 1, -1, "ncclBfloat16");
     pop();
     assert_int_equal(live_view_of(memory, memory, sizeof memory, &view, &err), STATUS_OK);
     assert_int_equal(view.communicators[0].completed, 0);
+    assert_int_equal(view.communicators[0].calls[0].flags, LIVE_RETURNED);
+    assert_int_equal(view.communicators[0].calls[1].flags, LIVE_RETURNED | LIVE_TRACED);
+    assert_int_equal(view.communicators[0].calls[1].datatype, 10);
     kernel(ALL_REDUCE, 1, 2000, 2500);
     assert_int_equal(live_view_of(memory, memory, sizeof memory, &view, &err), STATUS_OK);
     assert_int_equal(view.communicators[0].enqueued, 3);
     assert_int_equal(view.communicators[0].completed, 2); /* the one before was not sampled */
     live_state_reset();
+}
+
+static void test_ends_without_spans(void **state)
+{
+    static _Alignas(64) uint8_t memory[LIVE_STATE_BYTES];
+    begin_nccl();
+    live_state_begin(memory, &(struct live_identity){.pid = 1});
+    live_begin_call(&(struct live_start){.communicator = communicator, .operation = COLLECTIVE_ALL_REDUCE});
+    live_return_from_call();
+    attach_flags(on, 5, 0, ""); /* not sampled */
+    push_call("ncclAllReduce", 0, 1000, REDUCTION, 0);
+    launch(1, 1000);
+    pop();
+    kernel(ALL_REDUCE, 1, 2000, 2500);
+    struct live_progress progress[LIVE_COMMUNICATORS];
+    assert_int_equal(live_get_progress(progress), 1);
+    assert_int_equal(progress[0].completed, 1);
+    live_state_reset();
+}
+
+/* The work that is left after a flush. */
+
+static struct gpu_left left;
+
+static bool flush(void)
+{
+    return gpu_join_end_flush(correlate, &left);
+}
+
+static void test_the_oldest_work_that_has_not_ended(void **state)
+{
+    begin_nccl();
+    gpu_join_begin_flush(correlate);
+    assert_true(flush());
+    assert_int_equal(left.kind, LIVE_WORK_NONE);
+    launch(1, 1000);
+    push_call("ncclAllReduce", 0, 1000, REDUCTION, 0);
+    launch(2, 1100);
+    pop();
+    assert_true(flush());
+    assert_int_equal(left.kind, LIVE_WORK_KERNEL);
+    assert_int_equal(left.start_ns, BASE_NS + 1000);
+    kernel("k", 1, 1500, 1600);
+    assert_true(flush());
+    assert_int_equal(left.kind, LIVE_WORK_COLLECTIVE);
+    struct activity_record record = make_kernel(ALL_REDUCE, 2, 2000, 2500);
+    record.start_ns = record.end_ns = 0; /* a forced flush returns it before it has ended */
+    gpu_join_add(correlate, &record);
+    launch(3, 3000);
+    assert_true(flush());
+    assert_int_equal(left.kind, LIVE_WORK_COLLECTIVE);
+    assert_int_equal(left.start_ns, BASE_NS + 1100);
+    gpu_join_begin_flush(correlate);
+    assert_true(flush());
+    assert_int_equal(left.start_ns, BASE_NS + 3000);
+}
+
+static bool has_slept;
+
+static bool slept_between(uint64_t from_ns, uint64_t until_ns)
+{
+    return has_slept;
+}
+
+static void test_what_is_missing_makes_ends_unknown(void **state)
+{
+    struct correlate_options options = usual_options();
+    options.slept_between = slept_between;
+    begin_as(&options);
+    on = &thread;
+    has_slept = true;
+    launch(1, 1000);
+    assert_true(flush()); /* ends of what was launched are known, but older work may be unknown */
+    assert_int_equal(left.kind, LIVE_WORK_UNKNOWN);
+    has_slept = false;
+    assert_true(flush());
+    assert_int_equal(left.kind, LIVE_WORK_KERNEL);
+    counter_add(COUNTER_lost_cupti_dropped, 1);
+    assert_false(flush());
+    assert_int_equal(left.kind, LIVE_WORK_UNKNOWN);
+    counters_reset();
+    assert_true(flush());
+    struct resource_record graph = {.head = {sizeof graph, RECORD_RESOURCE, 0, RESOURCE_EXEC_CREATED}};
+    call_spans_resource(correlate, &thread, &graph);
+    assert_false(flush());
 }
 
 static void test_gathered_bytes_are_those_of_all_ranks(void **state)
@@ -475,25 +584,6 @@ static void test_unsampled_work_has_none(void **state)
 }
 
 /* `peer` -1: a collective with a number. */
-static void mark_of_plugin(const char *function, int64_t ordinal, int64_t peer, const char *datatype)
-{
-    memset(&range, 0, sizeof range);
-    range.record = (struct range_record){.head = {sizeof range, RECORD_MARK, 0, 0},
-                                         .time_ns = BASE_NS + 600,
-                                         .name_bytes = strlen(NCCL_MARK),
-                                         .text_bytes = strlen(NCCL_MARK)};
-    memcpy(range.record.text, NCCL_MARK, strlen(NCCL_MARK));
-    add_text(NCCL_MARK, function);
-    add_int(NCCL_MARK_COMMUNICATOR, (int64_t)communicator);
-    add_int(peer < 0 ? NCCL_MARK_ORDINAL : NCCL_MARK_PEER, peer < 0 ? ordinal : peer);
-    add_text(NCCL_MARK_DATATYPE, datatype);
-    if (peer < 0) {
-        add_text(NCCL_MARK_ALGORITHM, "RING");
-        add_text(NCCL_MARK_PROTOCOL, "LL128");
-    }
-    thread_events_range(correlate, on, &range.record);
-}
-
 static void test_the_plugin_adds_how(void **state)
 {
     begin_nccl();
@@ -626,6 +716,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_a_call_has_a_span_around_its_kernel),
         TEST(test_the_live_state_learns_of_ends),
+        TEST(test_ends_without_spans),
+        TEST(test_the_oldest_work_that_has_not_ended),
+        TEST(test_what_is_missing_makes_ends_unknown),
         TEST(test_gathered_bytes_are_those_of_all_ranks),
         TEST(test_all_ranks_have_the_same_key),
         TEST(test_ranks_of_a_large_step_choose_the_same),

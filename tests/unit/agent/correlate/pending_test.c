@@ -45,6 +45,19 @@ static void test_what_went_in_is_found(void **state)
     assert_non_null(pending_find(table, 5, 1)); /* the record starts before its call: skewed clocks */
 }
 
+static void test_the_oldest_launch_that_waits(void **state)
+{
+    assert_null(pending_oldest(table));
+    insert(1, 10, PENDING_EXPECTED); /* a copy of 0 bytes has no record */
+    insert(2, 20, PENDING_EXPECTED | PENDING_KERNEL | PENDING_ANSWERED);
+    assert_null(pending_oldest(table));
+    insert(3, 40, PENDING_EXPECTED | PENDING_KERNEL);
+    insert(4, 30, PENDING_EXPECTED | PENDING_KERNEL);
+    assert_int_equal(pending_oldest(table)->correlation_id, 4);
+    pending_answer(table, pending_find(table, 4, 40));
+    assert_int_equal(pending_oldest(table)->correlation_id, 3);
+}
+
 static void test_calls_that_still_wait_go_last(void **state)
 {
     insert(4, 1, PENDING_EXPECTED); /* all of one set */
@@ -135,6 +148,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_what_went_in_is_found, setup, teardown),
         cmocka_unit_test_setup_teardown(test_graph_launches_without_a_record_are_lost, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_oldest_launch_that_waits, setup, teardown),
         cmocka_unit_test_setup_teardown(test_calls_that_still_wait_go_last, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_id_that_comes_round_takes_its_old_place, setup, teardown),
         cmocka_unit_test_setup_teardown(test_an_entry_of_long_ago_is_no_match, setup, teardown),

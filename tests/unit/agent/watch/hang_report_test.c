@@ -109,12 +109,66 @@ static void test_names_the_call_that_has_not_returned(void **state)
     assert_int_equal(attr(SEMCONV_TRAINING_STEP_NUMBER)->i, 29);
     assert_memory_equal(attr(SEMCONV_CUSPAN_HANG_STATE)->s, "begins", 6);
     assert_true(attr(SEMCONV_CUSPAN_HANG_DURATION)->d == 12);
-    HAS("\"step\":{\"number\":29,\"kind\":\"train\",\"seconds\":14.0}");
-    HAS("{\"thread\":9,\"call\":\"ncclAllReduce\",\"seconds\":13.0,\"communicator\":\"0xf00d\"}");
+    HAS("\"step\":{\"number\":29,\"kind\":\"train\",\"seconds\":14.000000}");
+    HAS("{\"thread\":9,\"call\":\"ncclAllReduce\",\"seconds\":13.000000,\"communicator\":\"0xf00d\"}");
     HAS("\"communicators\":[{\"id\":\"0xf00d\"");
-    HAS("{\"number\":99,\"ordinal\":49,\"operation\":\"all_reduce\",\"bytes\":4096,\"seconds\":13.0,"
+    HAS("{\"number\":99,\"ordinal\":49,\"operation\":\"all_reduce\",\"bytes\":4096,\"seconds\":13.000000,"
         "\"thread\":0,"
         "\"returned\":false,\"ended\":false}");
+}
+
+static void test_what_a_flush_has_shown(void **state)
+{
+    struct live_communicator_view *all = add_communicator(0xbeef, 3, NOW_NS - NS_PER_SECOND);
+    for (int i = 0; i < 3; i++)
+        all->calls[i].flags = LIVE_RETURNED | LIVE_TRACED;
+    all->calls[0].flags |= LIVE_ENDED;
+    all->calls[2].code = 7;
+    view.line_count = 1;
+    view.lines[0] = (struct live_line_view){7, "t.py:5 step"};
+    make(HANG_FULL_BYTES);
+    LACKS("exact_seconds");
+    LACKS("oldest_work");
+    HAS("\"completed\":40,\"exact\":false");
+    HAS("\"ended\":false,\"line\":\"t.py:5 step\"}");
+    view.exact_ns = NOW_NS - 500123000;
+    view.work = LIVE_WORK_COLLECTIVE;
+    view.work_began_ns = NOW_NS - 12000001000;
+    make(HANG_BRIEF_BYTES);
+    HAS("\"exact_seconds\":0.500123,\"oldest_work\":{\"kind\":\"collective\",\"seconds\":12.000001}");
+    HAS("\"completed\":40,\"exact\":true");
+    LACKS("t.py");
+    view.work = LIVE_WORK_NONE;
+    make(HANG_BRIEF_BYTES);
+    HAS("\"oldest_work\":{\"kind\":\"none\"}");
+}
+
+static uint32_t add_string(const char *text)
+{
+    uint32_t at = looks[0].text_bytes ? looks[0].text_bytes : 1;
+    strcpy(looks[0].text + at, text);
+    looks[0].text_bytes = at + (uint32_t)strlen(text) + 1;
+    return at;
+}
+
+static void test_the_line_of_a_thread_is_the_programs(void **state)
+{
+    struct thread_stack thread = {.python_first = 1, .python_count = 2};
+    char line[200] = "";
+    looks[0].code_count = 2;
+    looks[0].codes[0] = (struct stack_code){.file = add_string("/usr/lib/python3/dist-packages/torch/nn.py"),
+                                            .name = add_string("f")};
+    looks[0].codes[1] =
+        (struct stack_code){.file = add_string("/srv/train.py"), .name = add_string("T.step")};
+    looks[0].python_frames[1] = (struct stack_python_frame){.line = 5, .function = 0};
+    looks[0].python_frames[2] = (struct stack_python_frame){.line = 9, .function = 1};
+    assert_true(hang_report_line(&looks[0], &thread, line, sizeof line));
+    assert_string_equal(line, "/srv/train.py:9 T.step");
+    thread.python_count = 1; /* only a package's */
+    assert_true(hang_report_line(&looks[0], &thread, line, sizeof line));
+    assert_string_equal(line, "/usr/lib/python3/dist-packages/torch/nn.py:5 f");
+    thread.python_count = 0;
+    assert_false(hang_report_line(&looks[0], &thread, line, sizeof line));
 }
 
 static void test_without_an_open_call_the_latest_one_is_named(void **state)
@@ -295,6 +349,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_names_the_call_that_has_not_returned),
         TEST(test_without_an_open_call_the_latest_one_is_named),
+        TEST(test_what_a_flush_has_shown),
+        TEST(test_the_line_of_a_thread_is_the_programs),
         TEST(test_a_call_of_send_has_its_peer),
         TEST(test_with_nothing_known),
         TEST(test_the_end),

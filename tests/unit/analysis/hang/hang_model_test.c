@@ -203,6 +203,38 @@ static void test_ranks_of_other_users_are_other_jobs(void **state)
     assert_int_equal(job_count, 2);
 }
 
+static void test_what_a_live_state_shows_after_a_flush(void **state)
+{
+    static struct live_view view = {
+        .pid = 9,
+        .has_look = true,
+        .exact_ns = 100,
+        .work = LIVE_WORK_KERNEL,
+        .communicator_count = 1,
+        .cuda_call_count = 1,
+        .cuda_calls = {{.thread = 12, .name = "cudaStreamSynchronize"}},
+        .thread_line_count = 2,
+        .line_count = 3,
+        .lines = {{9, "main.py:1 main"}, {12, "/a b/train.py:7 T.step"}, {5, "loss.py:3 loss"}}};
+    struct live_communicator_view *of = &view.communicators[0];
+    of->id = 1;
+    of->enqueued = of->call_count = of->local_ranks = 1;
+    of->calls[0] = (struct live_call_view){
+        .code = 5, .operation = COLLECTIVE_REDUCE, .flags = LIVE_RETURNED | LIVE_TRACED};
+    const struct hang_rank *rank = hang_add_live(&all, "node", &view);
+    assert_int_equal(rank->gpu, HANG_GPU_COMPUTE);
+    assert_string_equal(rank->line, "/a b/train.py:7"); /* of the thread in the call */
+    assert_string_equal(rank->function, "cudaStreamSynchronize");
+    assert_true(rank->seats[0].is_exact);
+    assert_string_equal(rank->seats[0].calls[0].line, "loss.py:3 loss");
+    view.cuda_call_count = 0;
+    view.exact_ns = 0;
+    rank = hang_add_live(&all, "node", &view);
+    assert_string_equal(rank->line, "main.py:1");
+    assert_string_equal(rank->function, "main");
+    assert_false(rank->seats[0].is_exact);
+}
+
 static void test_texts_are_kept_once(void **state)
 {
     char text[] = "train.py:7";
@@ -237,6 +269,7 @@ int main(void)
                                        TEST(test_an_ended_process_is_dead_if_others_live),
                                        TEST(test_of_an_ended_job_the_last_second_counts),
                                        TEST(test_ranks_of_other_users_are_other_jobs),
+                                       TEST(test_what_a_live_state_shows_after_a_flush),
                                        TEST(test_texts_are_kept_once),
                                        TEST(test_words_of_places)};
     return cmocka_run_group_tests(tests, NULL, NULL);
