@@ -65,6 +65,7 @@ add_test(NAME hang/simulate COMMAND hang_simulate 12)
 add_executable(hang_ranks tests/hang/ranks.c tests/hang/simulator.c)
 target_include_directories(hang_ranks PRIVATE tests)
 target_link_libraries(hang_ranks PRIVATE cuspan_analysis)
+add_test(NAME integration/hangs_check COMMAND ${CMAKE_SOURCE_DIR}/tests/gpu/hangs_check_test.py --build ${CMAKE_BINARY_DIR})
 add_test(NAME integration/hang COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/hang_test.py --build ${CMAKE_BINARY_DIR})
 # The analysis across ranks; also on simulated jobs.
 add_executable(ranks_driver tests/training/ranks_driver.c)

@@ -140,16 +140,40 @@ static bool is_waiting(const struct stall_look *look)
     return is_waiting;
 }
 
-/* Once nothing has moved for so long, also on a rank that is in no call: others may wait for it. */
-static void flush_if_due(const struct stall_look *look)
+/* Where threads are, for readers of the live state: the main thread and those in a call before others. */
+static void note_lines(const struct thread_stacks *stacks, const struct live_view *view)
 {
+    char line[STACK_FILE_BYTES + STACK_NAME_BYTES + 32];
+    uint32_t used = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t i = 0; stacks && i < stacks->count && used < LIVE_THREAD_LINES; i++) {
+            const struct thread_stack *thread = &stacks->threads[i];
+            bool is_first = thread->tid == view->pid || live_view_is_in_call(view, (uint32_t)thread->tid);
+            if (is_first == (pass == 0) && !thread->is_ours &&
+                hang_report_line(stacks, thread, line, sizeof line))
+                live_note_thread(used++, (uint32_t)thread->tid, line);
+        }
+    while (used < LIVE_THREAD_LINES)
+        live_note_thread(used++, 0, "");
+}
+
+/* Once nothing has moved for so long, also on a rank that is in no call: others may wait for it. */
+static void learn_more(const struct stall_look *look)
+{
+    struct buffers *b = watch.buffers;
+    struct error err;
     uint64_t still_ns = look->now_ns - watch.stall.moved_ns;
+    if (watch.has_flushed && still_ns == 0)
+        note_lines(NULL, NULL);
     watch.has_flushed &= still_ns > 0;
     if (watch.has_flushed || still_ns < watch.stall.after_ns || !is_waiting(look))
         return;
     watch.has_flushed = true;
     watch.flushes++;
     watch.options.request_flush();
+    thread_stacks_look(&b->stacks[0], watch.options.stacks);
+    if (live_view_of(watch.live, watch.live, LIVE_STATE_BYTES, &b->view, &err) == STATUS_OK)
+        note_lines(&b->stacks[0], &b->view);
 }
 
 /* At the beginning of a stall takes two looks at the threads, then one for each report. */
@@ -170,23 +194,6 @@ static void look_at_threads(enum stall_event event)
     watch.has_stacks = true;
 }
 
-/* Where threads are, for readers of the live state: the main thread and those in a call before others. */
-static void note_lines(const struct thread_stacks *stacks, const struct live_view *view)
-{
-    char line[STACK_FILE_BYTES + STACK_NAME_BYTES + 32];
-    uint32_t used = 0;
-    for (int pass = 0; pass < 2; pass++)
-        for (uint32_t i = 0; stacks && i < stacks->count && used < LIVE_THREAD_LINES; i++) {
-            const struct thread_stack *thread = &stacks->threads[i];
-            bool is_first = thread->tid == view->pid || live_view_is_in_call(view, (uint32_t)thread->tid);
-            if (is_first == (pass == 0) && !thread->is_ours &&
-                hang_report_line(stacks, thread, line, sizeof line))
-                live_note_thread(used++, (uint32_t)thread->tid, line);
-        }
-    while (used < LIVE_THREAD_LINES)
-        live_note_thread(used++, 0, "");
-}
-
 static void report(enum stall_event event)
 {
     struct buffers *b = watch.buffers;
@@ -195,7 +202,8 @@ static void report(enum stall_event event)
     live_note_look(&watch.look); /* with the ends that a flush has delivered meanwhile */
     if (live_view_of(watch.live, watch.live, LIVE_STATE_BYTES, &b->view, &err) != STATUS_OK)
         return;
-    note_lines(event == STALL_ENDS ? NULL : &b->stacks[watch.latest], &b->view);
+    if (event != STALL_ENDS)
+        note_lines(&b->stacks[watch.latest], &b->view);
     struct hang_facts facts = {.event = event,
                                .stall = &watch.stall,
                                .now_ns = clock_monotonic_ns(),
@@ -219,8 +227,8 @@ static void *run(void *unused)
     while (!is_over) {
         struct stall_look look = take_look();
         enum stall_event event = stall_note(&watch.stall, &look);
-        flush_if_due(&look);
         store(&look, watch.stall.reports ? LIVE_STALLED : LIVE_MOVING); /* first: a report may block */
+        learn_more(&look);
         if (event != STALL_NOTHING)
             report(event);
         is_over = sleep_or_stop(stall_interval_ns(&watch.stall));

@@ -4,14 +4,14 @@
  *       |
  *   cuspan/watch: a look, the file (live_file.h), stall_note()
  *       | once nothing has moved for hang.after_ms
- *   a request to the pipeline thread: a forced flush of CUPTI, so that the ends are exact
+ *   a request to the pipeline thread: a forced flush of CUPTI, so that the ends are exact; lines of threads
  *       | during a stall
  *   two looks at all threads (stacks/thread_stacks.h) -> the report (hang_report.h) -> `report` below
  *
  * The thread takes no lock of the pipeline, allocates nothing after its start, and calls neither CUDA nor
- * CUPTI, so it works while other threads of the process are stuck. A look takes less than 0.1 ms, and
- * less than 1 ms during a stall. If the process is stopped, looks stop, and the live state can still be
- * read. */
+ * CUPTI, so it works while other threads of the process are stuck. A look takes less than 0.1 ms;
+ * one at the stacks of 100 threads, once and for each report, 12 ms of CPU time. If the process is stopped,
+ * looks stop, and the live state can still be read. */
 #pragma once
 
 #include "agent/watch/stacks/thread_stacks.h"

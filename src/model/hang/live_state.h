@@ -12,7 +12,7 @@
  *   a forced flush, and what it shows     pipeline                     header
  *   CUDA calls in progress, entries that
  *   have ended, times, stalls             cuspan/watch, once a second  cuda_calls[], flags, header
- *   lines of threads                      cuspan/watch, in a stall     lines[]
+ *   lines of threads                      cuspan/watch, see exact_ns   lines[]
  *   the same, shortened to 64 KiB         cuspan/watch, once a second  a file, by pwrite
  * (agent/watch/live_file.h)
  *
