@@ -221,15 +221,18 @@ class Refusals(Case):
         self.assert_unharmed(program)
 
     def test_32_bits(self):
-        """By the first bytes of its file."""
-        compiler = shutil.which("gcc")
-        source = self.directory / "small.c"
-        source.write_text("int main(void) { for (;;) __builtin_ia32_pause(); }")
-        made = compiler and subprocess.run([compiler, "-m32", "-static", source, "-o", self.directory / "small"], check=False,
-                                           stderr=subprocess.DEVNULL).returncode == 0
+        compiler, source, name = shutil.which("gcc"), self.directory / "small.c", self.directory / "small"
+        source.write_text('void _start(void) { for (;;) __asm__ volatile("int $0x80" : : "a"(29)); }')  # pause()
+        made = compiler and subprocess.run([compiler, "-m32", "-nostdlib", "-static", "-ffreestanding", "-fno-pie", "-no-pie", source,
+                                            "-o", name], check=False, stderr=subprocess.DEVNULL).returncode == 0
         if not made:
             self.skipTest("no compiler for 32-bit programs here")
-        self.refused(Program(self, self.directory / "small"), "is a 32-bit program")
+        try:
+            program = Program(self, name)
+        except OSError as error:
+            self.skipTest(f"this kernel runs no 32-bit programs: {error}")
+        self.refused(program, "is a 32-bit program")
+        self.assertIsNone(program.process.poll())
 
     def test_musl(self):
         """A program with a mapping of that name; there is no musl here."""
@@ -311,6 +314,27 @@ class Refusals(Case):
         self.assertIn("without CAP_SYS_PTRACE", done.stderr)
         self.assert_unharmed(program)
 
+    def test_what_is_said_about_yama(self):
+        """The level is that of a file in another mount namespace, and the refusal is that of a program that nobody may read, so only the
+        text is tried. test_yama is for kernels that have it."""
+        name, command = self.directory / "unreadable", self.directory / "cuspan"
+        shutil.copy(HOST, name)
+        name.chmod(0o711)
+        shutil.copy(BUILD / "cuspan", command)
+        script = ("mount -t tmpfs none /proc/sys/kernel && mkdir /proc/sys/kernel/yama && echo $0 >/proc/sys/kernel/yama/ptrace_scope && "
+                  f"exec setpriv --reuid {NOBODY} --regid {NOBODY} --clear-groups \"$@\"")
+        if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "sh", "-c", script, "0", "true"], check=False, capture_output=True).returncode != 0:
+            self.skipTest("needs root, mount namespaces and setpriv")
+        program = Program(self, name, "read", user=NOBODY, group=NOBODY)
+        self.assertEqual(program.line(), "ready")
+        for level, said in ((0, "does not let others read its memory"), (1, "ptrace_scope is 1, which leaves it to root; run: sudo cuspan attach"),
+                            (2, "ptrace_scope is 2, which leaves it to root"), (3, "ptrace_scope is 3, which forbids it to everyone")):
+            done = subprocess.run(["unshare", "-m", "sh", "-c", script, str(level), command, "attach", "--library", DOUBLE, str(program.pid)],
+                                  env=CLEAN, text=True, check=False, capture_output=True)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
+            self.assertIn(said, done.stderr)
+        self.assert_unharmed(program)
+
     def test_yama(self):
         scope = Path("/proc/sys/kernel/yama/ptrace_scope")
         if not scope.exists():
@@ -322,6 +346,89 @@ class Refusals(Case):
             self.attach(program)
         else:
             self.refused(program, "kernel.yama.ptrace_scope is " + scope.read_text().strip())
+
+
+class Cupti(Case):
+    """Whether a CUPTI is there is known before anything is loaded."""
+
+    def setUp(self):
+        super().setUp()
+        self.own = self.directory / "own"
+        self.own.mkdir()
+        shutil.copy(DOUBLE, self.own)
+        if any(Path(path).exists() for path in ("/usr/local/cuda", "/usr/lib/x86_64-linux-gnu/libcupti.so.12",
+                                                "/usr/lib/x86_64-linux-gnu/libcupti.so.13")):
+            self.skipTest("this machine has a CUDA toolkit")
+
+    def assert_refused(self, program, *parts, options=()):
+        self.refused(program, *parts, options=("--library", self.own / "libcuspan.so", *options))
+        self.assert_unharmed(program)
+        self.assertNotIn("libcuspan", self.maps(program))
+
+    def attached(self, program, *options):
+        self.attach(program, "--library", self.own / "libcuspan.so", *options)
+        self.assert_unharmed(program)
+
+    @staticmethod
+    def put(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+
+    def test_none(self):
+        self.assert_refused(self.host("read"), "finds no CUPTI", "pip install nvidia-cuda-cupti there", "--set cupti.library=PATH")
+
+    def test_named(self):
+        program, place = self.host("read"), self.directory / "libcupti.so.13"
+        named = "--set", f"cupti.library={place}"
+        self.attached(program, "--set", "cupti.library=libcupti.so.13")  # the loader finds it, or not
+        program = self.host("read")
+        self.assert_refused(program, f"there is no file {place}; check cupti.library", options=named)
+        place.touch()
+        self.attached(program, *named)
+
+    def test_named_elsewhere(self):
+        """In the program's own settings, which the agent reads."""
+        self.attached(self.host("read", env={**CLEAN, "CUSPAN_SET": "detail=full;cupti.library=/none"}))
+        self.assert_refused(self.host("read", env={**CLEAN, "CUSPAN_SET": "detail=full"}), "finds no CUPTI")
+        for variable in "CUSPAN_CONFIG_FILE", "OTEL_CONFIG_FILE":
+            self.attached(self.host("read", env={**CLEAN, variable: "/none"}))
+
+    def test_beside_the_agent(self):
+        program = self.host("read")
+        self.put(self.own / "cupti/libcupti.so.12")
+        self.attached(program)
+
+    def test_in_the_program_s_environment(self):
+        for variable in "VIRTUAL_ENV", "CONDA_PREFIX":
+            prefix = self.directory / variable
+            program = self.host("read", env={**CLEAN, variable: str(prefix)})
+            self.assert_refused(program, "finds no CUPTI")
+            self.put(prefix / "lib/python3.12/site-packages/nvidia/cu13/lib/libcupti.so.13")
+            self.attached(program)
+
+    def test_beside_a_library_of_the_program(self):
+        packages = self.directory / "site-packages"
+        self.put(packages / "x/y")
+        library = packages / "x/libcuda.so.1"
+        shutil.copy(BUILD / "fake_driver/libcuda.so.1", library)
+        program = self.host("read", env={**CLEAN, "LD_PRELOAD": str(library)})
+        self.assert_refused(program, "finds no CUPTI")
+        self.put(packages / "nvidia/cuda_cupti/lib/libcupti.so.12")
+        self.attached(program)
+
+    def test_of_the_program_s_own_prefix(self):
+        for place in "bin/program", "path/program":
+            program_file = self.directory / place
+            self.put(program_file)
+            shutil.copy(HOST, program_file)
+            env = {**CLEAN, "PATH": f"{self.directory}/none:{self.directory}/path:{os.environ['PATH']}"}
+            arguments = [str(program_file), "read"] if place.startswith("bin") else ["bash", "-c", "exec program read"]
+            program = Program(self, *arguments, env=env)
+            self.assertEqual(program.line(), "ready")
+            self.assert_refused(program, "finds no CUPTI")
+            self.put(self.directory / "lib/libcupti.so.13")
+            self.attached(program)
+            shutil.rmtree(self.directory / "lib")
 
 
 class Starting(Case):
@@ -352,6 +459,7 @@ class Library(Case):
         folder = self.directory / "copy"
         folder.mkdir()
         shutil.copy(DOUBLE, folder / name)
+        shutil.copytree(DOUBLE.parent / "cupti", folder / "cupti")
         return folder / name
 
     def test_what_others_can_change(self):
@@ -398,6 +506,19 @@ class Library(Case):
         self.refused(program, "whose file was replaced")
         self.assert_unharmed(program)
 
+    def test_the_cupti_of_a_container(self):
+        """Below its root, and not below ours, wherever its links lead."""
+        def prepare(root):
+            (root / str(DOUBLE.parent).lstrip("/") / "cupti/libcupti.so.13").unlink()
+            (self.directory / "prefix/lib").mkdir(parents=True)
+            (self.directory / "prefix/lib/libcupti.so.13").touch()
+            (root / "link").symlink_to(self.directory / "prefix")
+        program = self.in_another_root(prepare, CONDA_PREFIX="/link")
+        self.refused(program, "finds no CUPTI")
+        self.assert_unharmed(program)
+        shutil.copytree(self.directory / "prefix", self.directory / "root" / str(self.directory / "prefix").lstrip("/"))
+        self.attach(program)
+
     def in_another_root(self, change, **environment):
         """A host in a container: another root, where `change` may plant something below the library's path."""
         if os.geteuid() != 0:
@@ -408,6 +529,7 @@ class Library(Case):
             place = root / str(file.parent).lstrip("/")
             place.mkdir(parents=True, exist_ok=True)
             shutil.copy(file.resolve(), place / file.name)
+        shutil.copytree(DOUBLE.parent / "cupti", root / str(DOUBLE.parent).lstrip("/") / "cupti")
         change(root)
         program = Program(self, "chroot", root, HOST, "read", env={**CLEAN, **environment})
         self.assertEqual(program.line(), "ready")
@@ -562,6 +684,16 @@ class Agent(Case):
             self.assertEqual(program.process.wait(), 0, program.process.stderr.read())
             self.assertGreater(self.report(program.pid)["counters"]["calls_captured"], 0)
 
+    def test_children(self):
+        """A forked child continues, and has no agent."""
+        program = self.replaying("line", "play-waiting", "child", "play-waiting")
+        self.attach(program, "--file", self.spans)
+        program.ask()
+        self.assertIn("play-waiting: 0", program.process.stdout.read())
+        self.assertEqual(program.process.wait(), 0, program.process.stderr.read())
+        self.assertGreater(self.report(program.pid)["spans"], 20)
+        self.assertEqual([path.name for path in self.directory.glob("report.*")], [f"report.{program.pid}"])
+
     def test_settings(self):
         """Options go before the program's environment, and other settings of it stay."""
         program = self.replaying("line", "play-waiting", OTEL_SERVICE_NAME="of-the-program", OTEL_RESOURCE_ATTRIBUTES="a=b")
@@ -603,9 +735,9 @@ class Agent(Case):
         self.refused(program, "has an agent already, whose settings cannot change", options=("--detail", "full"))
 
     def test_no_cupti(self):
-        program = self.replaying("line")
-        self.refused(program, "has the agent now, which cannot trace: ", "CUPTI",
-                     options=("--file", self.spans, "--set", f"cupti.library={self.directory}/none.so"))
+        """Which only the agent can find: it is loaded then."""
+        program = self.replaying("line", CUSPAN_SET=f"cupti.library={self.directory}/none.so")
+        self.refused(program, "has the agent now, which cannot trace: ", "CUPTI", options=("--file", self.spans))
 
     def test_cycles(self):
         """A hundred of attach and detach: no more memory, threads and descriptors."""

@@ -2,7 +2,7 @@
 
 #include "base/files.h"
 #include "base/log/log.h"
-#include "agent/capture/cupti/cupti_search.h"
+#include "model/cuda/cupti_search.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -189,7 +189,7 @@ static enum status search_and_take(const char *self_env_folder, int driver_versi
     struct cupti_search *search = malloc(sizeof *search); /* too large for the stack of a host's thread */
     if (!search)
         return error_set(err, STATUS_NO_MEMORY, "no memory to search for CUPTI");
-    cupti_search(self_env_folder, search);
+    cupti_search(self_env_folder, NULL, search);
     if (search->left_out)
         log_info("found more than %d CUPTI libraries and ignored the last %zu; name one in "
                  "distribution.cuspan.cupti.library",
@@ -242,7 +242,7 @@ void cupti_survey(const char *path, const char *self_env_folder, cupti_see_fn *s
     if (!search)
         return;
     int driver_version = find_driver_version(true);
-    cupti_search(self_env_folder, search);
+    cupti_search(self_env_folder, NULL, search);
     for (size_t i = 0; i < search->count; i++)
         report_one(search->found[i].path, search->found[i].origin, driver_version, see, context);
     free(search);

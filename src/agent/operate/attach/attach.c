@@ -3,6 +3,7 @@
 #include "agent/operate/attach/borrowed_thread.h"
 #include "agent/operate/attach/candidates.h"
 #include "agent/operate/attach/container.h"
+#include "agent/operate/attach/cupti_ahead.h"
 #include "agent/operate/attach/library_trust.h"
 #include "agent/operate/attach/remote_job.h"
 #include "agent/operate/attach/seccomp_check.h"
@@ -109,19 +110,21 @@ static enum status find_functions(struct attach *attach, struct error *err)
     return STATUS_OK;
 }
 
+static enum status copy_into_container(struct attach *attach, struct error *err)
+{
+    if (!attach->request->copied)
+        return STATUS_OK;
+    int root = target_open_root(&attach->target, err);
+    enum status status = root < 0 ? STATUS_UNAVAILABLE : container_copy(root, attach->request->copied, err);
+    files_give_up(root);
+    return status;
+}
+
 /* A second copy of the agent must not be loaded beside one. */
 static enum status choose_library(struct attach *attach, struct error *err)
 {
     const struct remote_mapping *loaded = remote_maps_find(&attach->maps, LIBRARY);
     const char *path = loaded ? loaded->name : attach->request->library;
-    if (attach->request->copied && !loaded) {
-        int root = target_open_root(&attach->target, err);
-        enum status status =
-            root < 0 ? STATUS_UNAVAILABLE : container_copy(root, attach->request->copied, err);
-        files_give_up(root);
-        if (status != STATUS_OK)
-            return status;
-    }
     if (loaded && strstr(path, " (deleted)"))
         return error_set(
             err, STATUS_UNAVAILABLE,
@@ -136,7 +139,12 @@ static enum status choose_library(struct attach *attach, struct error *err)
     strcpy(attach->job.symbol, ENTRY);
     attach->job.created = NOT_CREATED;
     attach->job.limit[1] = RESTORE_NS;
-    return library_trust_check(&attach->target, path, err);
+    enum status status = loaded ? STATUS_OK : copy_into_container(attach, err);
+    if (status == STATUS_OK)
+        status = library_trust_check(&attach->target, path, err);
+    if (status == STATUS_OK && !loaded)
+        status = cupti_ahead_check(&attach->target, &attach->maps, path, attach->job.settings, err);
+    return status;
 }
 
 static enum status check(struct attach *attach, struct error *err)

@@ -1,5 +1,5 @@
 #include "agent/capture/cupti/cupti.h"
-#include "agent/capture/cupti/cupti_search.h"
+#include "model/cuda/cupti_search.h"
 #include "support/test.h"
 
 #include <dlfcn.h>
@@ -301,7 +301,7 @@ static void test_many_candidates(void **state)
     }
     setenv("VIRTUAL_ENV", below("many"), 1);
     ship("libcupti.so.13", "subscriber");
-    cupti_search(folder, search);
+    cupti_search(folder, NULL, search);
     assert_int_equal(search->count, CUPTI_CANDIDATES_MAX);
     assert_true(search->left_out >= 9);
     assert_string_equal(search->found[0].origin, "beside libcuspan.so");
@@ -316,7 +316,7 @@ static void test_one_file_with_two_paths(void **state)
     copy_fake("classic", "two/lib/python3.12/site-packages/nvidia/cu13/lib/libcupti.so.13");
     assert_int_equal(symlink("lib", below("two/lib64")), 0);
     setenv("VIRTUAL_ENV", below("two"), 1);
-    cupti_search(folder, search);
+    cupti_search(folder, NULL, search);
     size_t count = 0;
     for (size_t i = 0; i < search->count; i++)
         count += strstr(search->found[i].path, "/two/") != NULL;

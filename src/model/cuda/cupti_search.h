@@ -5,6 +5,7 @@
  * others. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -18,7 +19,17 @@ struct cupti_candidate {
     ino_t inode;
 };
 
+/* Another process, whose paths are below its root directory. */
+struct cupti_view {
+    int root;
+    const char *program; /* its argv[0] */
+    const char *(*variable)(void *context, const char *name);
+    const char *(*library)(void *context, size_t number); /* the path of a loaded one; NULL: no more */
+    void *context;
+};
+
 struct cupti_search {
+    const struct cupti_view *view; /* NULL: this process */
     size_t count;
     size_t left_out; /* existing files that did not fit */
     struct cupti_candidate found[CUPTI_CANDIDATES_MAX];
@@ -27,6 +38,9 @@ struct cupti_search {
     char base_prefix[CUPTI_PATH_MAX]; /* of the Python interpreter in this process; empty: none */
 };
 
-/* Fills `search` in this order: `self_env_folder`/cupti, the Python packages beside cuspan's own, the folders
- * of loaded libraries, the program's Python environment, and the toolkit. */
-void cupti_search(const char *self_env_folder, struct cupti_search *search);
+/* Whether a view has a file at this path. */
+bool cupti_search_has(const struct cupti_view *view, const char *path);
+
+/* Fills `search`, for a view or NULL, in this order: `self_env_folder`/cupti, the Python packages beside
+ * cuspan's own, the folders of loaded libraries, the program's Python environment, and the toolkit. */
+void cupti_search(const char *self_env_folder, const struct cupti_view *view, struct cupti_search *search);

@@ -1,4 +1,4 @@
-#include "agent/capture/cupti/cupti_search.h"
+#include "model/cuda/cupti_search.h"
 
 #include "base/files.h"
 #include "base/process/variables.h"
@@ -6,7 +6,9 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
+#include <linux/openat2.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,6 +16,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* The agent's folder in cuspan's Python package (python/README.md). */
@@ -26,6 +29,36 @@
 #define PACKAGE_OF_PROGRAM "a Python package of the program"
 #define TOOLKIT            "the CUDA toolkit or the system"
 
+/* open() there. Links of another process lead to its files, not to ours. */
+static int open_there(const struct cupti_search *search, const char *path, int flags)
+{
+    struct open_how how = {.flags = (uint64_t)(flags | O_CLOEXEC),
+                           .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+    return search->view ? (int)syscall(SYS_openat2, search->view->root, path, &how, sizeof how)
+                        : files_open(path, flags);
+}
+
+static bool has_file(const struct cupti_search *search, const char *path, struct stat *about)
+{
+    int file = search->view ? open_there(search, path, O_PATH) : -1;
+    bool is_there = (search->view ? file >= 0 && fstat(file, about) == 0 : stat(path, about) == 0) &&
+                    S_ISREG(about->st_mode);
+    files_give_up(file);
+    return is_there;
+}
+
+bool cupti_search_has(const struct cupti_view *view, const char *path)
+{
+    const struct cupti_search search = {.view = view};
+    struct stat about;
+    return has_file(&search, path, &about);
+}
+
+static const char *variable(const struct cupti_search *search, const char *name)
+{
+    return search->view ? search->view->variable(search->view->context, name) : variables_get(name);
+}
+
 static void add(struct cupti_search *search, const char *origin, const char *format, ...) PRINTF_LIKE(3, 4);
 static void add(struct cupti_search *search, const char *origin, const char *format, ...)
 {
@@ -35,7 +68,7 @@ static void add(struct cupti_search *search, const char *origin, const char *for
     va_start(args, format);
     int length = vsnprintf(path, sizeof path, format, args);
     va_end(args);
-    if (length <= 0 || (size_t)length >= sizeof path || stat(path, &about) != 0 || !S_ISREG(about.st_mode))
+    if (length <= 0 || (size_t)length >= sizeof path || !has_file(search, path, &about))
         return;
     for (size_t i = 0; i < search->count; i++)
         if (search->found[i].inode == about.st_ino && search->found[i].device == about.st_dev)
@@ -124,12 +157,11 @@ static void note_base_prefix(struct cupti_search *search, const char *path, size
     }
 }
 
-static int visit_loaded_library(struct dl_phdr_info *info, size_t size, void *context)
+static void visit_library(struct cupti_search *search, const char *path)
 {
-    struct cupti_search *search = context;
-    const char *path = info->dlpi_name, *name = strrchr(path, '/');
+    const char *name = strrchr(path, '/');
     if (!name || name == path)
-        return 0;
+        return;
     size_t folder_length = (size_t)(name - path);
     if (strncmp(name, "/libcupti.so", 12) == 0)
         add(search, LOADED, "%s", path);
@@ -141,6 +173,11 @@ static int visit_loaded_library(struct dl_phdr_info *info, size_t size, void *co
     if (root)
         add_packages(search, PACKAGE_OF_PROGRAM, path, root);
     note_base_prefix(search, path, folder_length);
+}
+
+static int visit_loaded_library(struct dl_phdr_info *info, size_t size, void *context)
+{
+    visit_library(context, info->dlpi_name);
     return 0;
 }
 
@@ -151,7 +188,8 @@ static void add_versions(struct cupti_search *search, const char *prefix, const 
     const struct dirent *entry;
     if (snprintf(folder, sizeof folder, "%s/%s", prefix, lib) >= (int)sizeof folder)
         return;
-    DIR *directory = files_open_folder(folder);
+    int number = open_there(search, folder, O_RDONLY | O_DIRECTORY);
+    DIR *directory = number >= 0 ? fdopendir(number) : NULL;
     while (directory && (entry = readdir(directory))) {
         char root[2 * CUPTI_PATH_MAX];
         static const char *const kinds[] = {"site-packages", "dist-packages"};
@@ -181,13 +219,14 @@ static void add_prefix(struct cupti_search *search, const char *prefix)
 }
 
 /* Finds the file that execvp() would run for `name`. False: there is none. */
-static bool find_in_path(const char *name, char path[CUPTI_PATH_MAX])
+static bool find_in_path(const struct cupti_search *search, const char *name, char path[CUPTI_PATH_MAX])
 {
-    const char *folders = variables_get("PATH");
+    struct stat about;
+    const char *folders = variable(search, "PATH");
     for (const char *at = folders ? folders : ""; *at; at += *at == ':') {
         int length = (int)strcspn(at, ":");
         if (snprintf(path, CUPTI_PATH_MAX, "%.*s/%s", length, at, name) < CUPTI_PATH_MAX && length > 0 &&
-            access(path, X_OK) == 0)
+            (search->view ? has_file(search, path, &about) : access(path, X_OK) == 0))
             return true;
         at += length;
     }
@@ -199,15 +238,15 @@ static bool find_in_path(const char *name, char path[CUPTI_PATH_MAX])
 static void add_prefix_of_program(struct cupti_search *search)
 {
     char path[CUPTI_PATH_MAX], folder[CUPTI_PATH_MAX];
-    const char *name = program_invocation_name;
+    const char *name = search->view ? search->view->program : program_invocation_name;
     if (strchr(name, '/'))
         snprintf(path, sizeof path, "%s", name);
-    else if (!*name || !find_in_path(name, path))
+    else if (!*name || !find_in_path(search, name, path))
         return;
     char *slash = strrchr(path, '/');
     if (!slash || snprintf(folder, sizeof folder, "%.*s/..", (int)(slash - path), path) >= (int)sizeof folder)
         return;
-    char *prefix = realpath(folder, NULL);
+    char *prefix = search->view ? strndup(path, without_last(path, strlen(path), 2)) : realpath(folder, NULL);
     if (prefix)
         add_prefix(search, prefix);
     free(prefix);
@@ -218,17 +257,17 @@ static void add_prefix_of_program(struct cupti_search *search)
 static void add_environment(struct cupti_search *search)
 {
     static const char *const variables[] = {"VIRTUAL_ENV", "CONDA_PREFIX"};
-    if (getauxval(AT_SECURE))
+    if (!search->view && getauxval(AT_SECURE))
         return;
     add_prefix_of_program(search);
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) {
-        const char *prefix = variables_get(variables[i]);
+        const char *prefix = variable(search, variables[i]);
         if (prefix && *prefix == '/')
             add_prefix(search, prefix);
     }
 }
 
-void cupti_search(const char *self_env_folder, struct cupti_search *search)
+void cupti_search(const char *self_env_folder, const struct cupti_view *view, struct cupti_search *search)
 {
     static const char *const toolkits[] = {"/usr/local/cuda/extras/CUPTI/lib64",
                                            "/usr/local/cuda/lib64",
@@ -239,10 +278,15 @@ void cupti_search(const char *self_env_folder, struct cupti_search *search)
     char shipped[CUPTI_PATH_MAX];
     int length = snprintf(shipped, sizeof shipped, "%s/cupti", self_env_folder);
     memset(search, 0, sizeof *search);
+    search->view = view;
     if (length < (int)sizeof shipped)
         add_folder(search, BESIDE_AGENT, shipped, length);
     add_own_packages(search, self_env_folder);
-    dl_iterate_phdr(visit_loaded_library, search);
+    const char *path;
+    for (size_t i = 0; view && (path = view->library(view->context, i)); i++)
+        visit_library(search, path);
+    if (!view)
+        dl_iterate_phdr(visit_loaded_library, search);
     add_environment(search);
     if (*search->base_prefix)
         add_prefix(search, search->base_prefix);
