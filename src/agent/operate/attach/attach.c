@@ -85,27 +85,23 @@ static enum status find_functions(struct attach *attach, struct error *err)
     const struct machine_pattern *patterns[] = {&machine_call_pattern, &machine_give_back_pattern};
     uint64_t *places[] = {&attach->borrowed.places.call, &attach->borrowed.places.give_back};
     if (remote_maps_find(&attach->maps, "ld-musl") || remote_maps_find(&attach->maps, "libc.musl"))
-        return error_set(err, STATUS_UNAVAILABLE,
-                         "%s (PID %d) uses musl as its C library, and the agent needs glibc", TITLED(attach));
+        return target_refuse(&attach->target, err, "uses musl as its C library, and the agent needs glibc");
     if (!has_libc(attach))
-        return error_set(err, STATUS_UNAVAILABLE,
-                         "%s (PID %d) is linked statically, or without glibc, so it cannot load the agent",
-                         TITLED(attach));
+        return target_refuse(&attach->target, err,
+                             "is linked statically, or without glibc, so it cannot load the agent");
     for (int i = 0; i < REMOTE_FUNCTIONS; i++) {
         attach->job.functions[i] = remote_symbol(attach->target.pid, &attach->maps, names[i]);
         if (!attach->job.functions[i])
-            return error_set(
-                err, STATUS_UNAVAILABLE,
-                "%s (PID %d) has not loaded the part of glibc with %s(), so it cannot load the agent",
-                TITLED(attach), names[i]);
+            return target_refuse(&attach->target, err,
+                                 "has not loaded the part of glibc with %s(), so it cannot load the agent",
+                                 names[i]);
     }
     for (int i = 0; i < 2; i++) {
         *places[i] = remote_find_code(attach->target.pid, &attach->maps,
                                       patterns[i]->is_in_vdso ? REMOTE_VDSO : REMOTE_LIBC, patterns[i]->bytes,
                                       patterns[i]->count);
         if (!*places[i])
-            return error_set(err, STATUS_UNAVAILABLE, "%s (PID %d) has a C library that cuspan does not know",
-                             TITLED(attach));
+            return target_refuse(&attach->target, err, "has a C library that cuspan does not know");
     }
     return STATUS_OK;
 }
@@ -126,10 +122,8 @@ static enum status choose_library(struct attach *attach, struct error *err)
     const struct remote_mapping *loaded = remote_maps_find(&attach->maps, LIBRARY);
     const char *path = loaded ? loaded->name : attach->request->library;
     if (loaded && strstr(path, " (deleted)"))
-        return error_set(
-            err, STATUS_UNAVAILABLE,
-            "%s (PID %d) has loaded an agent whose file was replaced since; restart it to use another",
-            TITLED(attach));
+        return target_refuse(&attach->target, err,
+                             "has loaded an agent whose file was replaced since; restart it to use another");
     if (strlen(path) >= sizeof attach->job.path ||
         strlen(attach->request->settings) >= sizeof attach->job.settings)
         return error_set(err, STATUS_INVALID,
@@ -210,11 +204,10 @@ static enum status stop_thread(struct attach *attach, struct error *err)
             return error_set(err, STATUS_NOT_FOUND, "%s (PID %d) has ended, or runs another program now",
                              TITLED(attach));
         if (clock_monotonic_ns() > end_ns)
-            return error_set(err, STATUS_UNAVAILABLE,
-                             "%s (PID %d): no thread slept at a safe place within %u ms: they run, or are "
-                             "inside malloc or the "
-                             "loader; try again, or with a longer --timeout",
-                             TITLED(attach), (unsigned)attach->request->timeout_ms);
+            return target_refuse(&attach->target, err,
+                                 ": no thread slept at a safe place within %u ms: they run, or are inside "
+                                 "malloc or the loader; try again, or with a longer --timeout",
+                                 (unsigned)attach->request->timeout_ms);
         nanosleep(&(struct timespec){0, (long)pause_ns}, NULL);
         pause_ns = pause_ns < PAUSE_NS_MAX ? 2 * pause_ns : PAUSE_NS_MAX;
         status = read_maps(attach, err);
@@ -234,10 +227,10 @@ static size_t pages(size_t bytes)
 
 static enum status refuse_memory(struct attach *attach, long error, const char *call, struct error *err)
 {
-    return error_set(err, STATUS_UNAVAILABLE,
-                     "%s (PID %d) may not have new code in memory: %s: %s; SELinux (execmem), systemd "
-                     "(MemoryDenyWriteExecute) or a seccomp filter forbids it",
-                     TITLED(attach), call, strerror((int)-error));
+    return target_refuse(&attach->target, err,
+                         "may not have new code in memory: %s: %s; SELinux (execmem), systemd "
+                         "(MemoryDenyWriteExecute) or a seccomp filter forbids it",
+                         call, strerror((int)-error));
 }
 
 static bool write_job(struct attach *attach)
@@ -299,8 +292,8 @@ static enum status create_thread(struct attach *attach, struct attach_result *re
     if (status != STATUS_OK)
         return status;
     remote_read(attach->target.pid, attach->memory + JOB_CREATED, &created, sizeof created);
-    return created ? error_set(err, STATUS_UNAVAILABLE, "%s (PID %d) cannot create a thread: %s",
-                               TITLED(attach), strerror(created > 0 ? created : ESRCH))
+    return created ? target_refuse(&attach->target, err, "cannot create a thread: %s",
+                                   strerror(created > 0 ? created : ESRCH))
                    : STATUS_OK;
 }
 
@@ -311,8 +304,7 @@ static enum status judge(struct attach *attach, struct attach_result *result, st
     struct remote_job *job = &attach->job;
     job->message[sizeof job->message - 1] = 0;
     if (job->stage == STAGE_NOT_LOADED)
-        return error_set(err, STATUS_UNAVAILABLE, "%s (PID %d) cannot load the agent: %.400s", TITLED(attach),
-                         job->message);
+        return target_refuse(&attach->target, err, "cannot load the agent: %.400s", job->message);
     if (job->stage == STAGE_NO_SYMBOL)
         return error_set(err, STATUS_CORRUPT,
                          "%s (PID %d) has an older agent, which cannot be attached; restart the program",

@@ -135,8 +135,7 @@ static bool has_room(const struct borrowed_thread *borrowed, const struct remote
 
 static enum status fail(const struct borrowed_thread *borrowed, const char *what, struct error *err)
 {
-    return error_set(err, STATUS_UNAVAILABLE, "%s (PID %d): thread %d %s", borrowed->target->program,
-                     (int)borrowed->target->pid, (int)borrowed->thread, what);
+    return target_refuse(borrowed->target, err, ": thread %d %s", (int)borrowed->thread, what);
 }
 
 enum status borrowed_prepare(struct borrowed_thread *borrowed, const struct remote_maps *maps,
@@ -262,9 +261,8 @@ enum status borrowed_run(struct borrowed_thread *borrowed, uint64_t code, uint64
     detach(borrowed);
     if (stop == STOP_NONE)
         return STATUS_OK;
-    return error_set(
-        err, STATUS_TIMEOUT,
-        "%s (PID %d): a thread waits for a lock that another thread of it holds; it continues as "
-        "before when it gets the lock",
-        borrowed->target->program, (int)borrowed->target->pid);
+    return error_set(err, STATUS_TIMEOUT,
+                     "%s (PID %d): a thread waits for a lock that another thread of it holds; it continues "
+                     "as before when it gets the lock",
+                     borrowed->target->program, (int)borrowed->target->pid);
 }

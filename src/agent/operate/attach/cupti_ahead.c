@@ -57,9 +57,7 @@ static enum status check_named(const struct target *target, int root, const char
     snprintf(path, sizeof path, "%.*s", (int)strcspn(named, ";\n"), named);
     return *path != '/' || cupti_search_has(&view, path)
                ? STATUS_OK
-               : error_set(err, STATUS_UNAVAILABLE,
-                           "%s (PID %d) finds no CUPTI: there is no file %s; check cupti.library",
-                           target->program, (int)target->pid, path);
+               : target_refuse(target, err, "finds no CUPTI: there is no file %s; check cupti.library", path);
 }
 
 static enum status check_search(const struct target *target, const struct cupti_view *view,
@@ -72,13 +70,11 @@ static enum status check_search(const struct target *target, const struct cupti_
     cupti_search(folder, view, search);
     bool is_found = search->count > 0;
     free(search);
-    return is_found
-               ? STATUS_OK
-               : error_set(err, STATUS_UNAVAILABLE,
-                           "%s (PID %d) finds no CUPTI (libcupti.so.12 or .13) beside the agent, in its "
-                           "Python packages or in a CUDA toolkit; pip install nvidia-cuda-cupti there, or "
-                           "name the library: --set cupti.library=PATH",
-                           target->program, (int)target->pid);
+    return is_found ? STATUS_OK
+                    : target_refuse(target, err,
+                                    "finds no CUPTI (libcupti.so.12 or .13) beside the agent, in its Python "
+                                    "packages or in a CUDA toolkit; pip install nvidia-cuda-cupti there, or "
+                                    "name the library: --set cupti.library=PATH");
 }
 
 enum status cupti_ahead_check(const struct target *target, const struct remote_maps *maps,

@@ -42,16 +42,14 @@ static enum status check_part(int root, const char *part, const char *path, uid_
     if (!is_read && error == ENOSYS)
         return error_set(err, STATUS_UNSUPPORTED, "attaching needs Linux 5.6 or later");
     if (!is_read)
-        return error_set(
-            err, STATUS_NOT_FOUND,
-            "the process does not see %.250s (%s); if it is in a container, copy the agent there, to the "
-            "same path",
-            path, strerror(error));
+        return error_set(err, STATUS_NOT_FOUND,
+                         "the process does not see %.250s (%s); if it is in a container, copy the agent "
+                         "there, to the same path",
+                         path, strerror(error));
     if (!is_of(&facts, user))
         return error_set(err, STATUS_UNAVAILABLE,
                          "%.250s can be changed by others than root and the process's user, so it is not "
-                         "loaded; give it to "
-                         "root, and run: chmod go-w %.100s",
+                         "loaded; give it to root, and run: chmod go-w %.100s",
                          *part ? part : "/", *part ? part : "/");
     return STATUS_OK;
 }

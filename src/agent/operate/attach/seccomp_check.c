@@ -210,11 +210,10 @@ static enum status judge(const struct target *target, const struct sock_filter *
             .args = {[0] = calls[i].number == SYS_socket ? AF_UNIX : 0, [2] = calls[i].protection}};
         uint32_t answer = seccomp_check_run(program, count, &data), action = answer & SECCOMP_RET_ACTION_FULL;
         if (action != SECCOMP_RET_ALLOW && action != SECCOMP_RET_LOG && !may_refuse(&calls[i], answer))
-            return error_set(
-                err, STATUS_UNAVAILABLE,
-                "%s (PID %d) has a seccomp filter that does not allow %s (%s); allow it there, or start the "
-                "program with cuspan run",
-                target->program, (int)target->pid, calls[i].name, meaning_of(answer));
+            return target_refuse(target, err,
+                                 "has a seccomp filter that does not allow %s (%s); allow it there, or start "
+                                 "the program with cuspan run",
+                                 calls[i].name, meaning_of(answer));
     }
     return STATUS_OK;
 }
@@ -243,16 +242,13 @@ static bool are_ours(const struct target *target)
 enum status seccomp_check_access(const struct target *target, struct error *err)
 {
     if (target->seccomp_mode == SECCOMP_MODE_STRICT)
-        return error_set(err, STATUS_UNAVAILABLE,
-                         "%s (PID %d) is in seccomp's strict mode, which allows no new thread",
-                         target->program, (int)target->pid);
+        return target_refuse(target, err, "is in seccomp's strict mode, which allows no new thread");
     if (target->seccomp_mode == 0 || may_read_filters() || are_ours(target))
         return STATUS_OK;
-    return error_set(
-        err, STATUS_UNAVAILABLE,
-        "%s (PID %d) has a seccomp filter that might end it at an attach, and only root on the host can read "
-        "it; run: sudo cuspan attach %d",
-        target->program, (int)target->pid, (int)target->pid);
+    return target_refuse(target, err,
+                         "has a seccomp filter that might end it at an attach, and only root on the host can "
+                         "read it; run: sudo cuspan attach %d",
+                         (int)target->pid);
 }
 
 enum status seccomp_check_thread(const struct target *target, pid_t thread, struct error *err)

@@ -9,6 +9,7 @@
 #include <linux/capability.h>
 #include <poll.h>
 #include <pwd.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -36,6 +37,17 @@ FILE *target_stream(const struct target *target, const char *name)
     if (!stream)
         files_give_up(file);
     return stream;
+}
+
+enum status target_refuse(const struct target *target, struct error *err, const char *format, ...)
+{
+    char text[ERROR_TEXT_MAX];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return error_set(err, STATUS_UNAVAILABLE, "%s (PID %d)%s%s", target->program, (int)target->pid,
+                     *text == ':' ? "" : " ", text);
 }
 
 int target_open_root(const struct target *target, struct error *err)
@@ -149,23 +161,20 @@ static enum status check_state(const struct target *target, const char *status, 
     char state = state_of(status);
     pid_t tracer = (pid_t)target_status_number(status, "TracerPid", 10, 0);
     if (state == 'Z' || state == 'X')
-        return error_set(err, STATUS_UNAVAILABLE,
-                         TITLE "has ended, and its parent has not noticed yet (a zombie)", TITLED(target));
+        return target_refuse(target, err, "has ended, and its parent has not noticed yet (a zombie)");
     if (!strstr(status, "\nVmSize:"))
-        return error_set(err, STATUS_UNAVAILABLE, TITLE "is a thread of the kernel", TITLED(target));
+        return target_refuse(target, err, "is a thread of the kernel");
     if (tracer || state == 't') {
         snprintf(path, sizeof path, "/proc/%d/comm", (int)tracer);
         if (tracer && files_read_small(path, name, sizeof name) > 0)
             name[strcspn(name, "\n")] = 0;
-        return error_set(err, STATUS_UNAVAILABLE, TITLE "is traced by %s (PID %d) already; end that first",
-                         TITLED(target), name, (int)tracer);
+        return target_refuse(target, err, "is traced by %s (PID %d) already; end that first", name,
+                             (int)tracer);
     }
     if (state == 'T')
-        return error_set(err, STATUS_UNAVAILABLE, TITLE "is stopped; kill -CONT %d continues it",
-                         TITLED(target), (int)target->pid);
+        return target_refuse(target, err, "is stopped; kill -CONT %d continues it", (int)target->pid);
     const char *why = machine_refuses(status);
-    return why ? error_set(err, STATUS_UNAVAILABLE, TITLE "cannot be attached to: %s", TITLED(target), why)
-               : STATUS_OK;
+    return why ? target_refuse(target, err, "cannot be attached to: %s", why) : STATUS_OK;
 }
 
 static bool has_capability(int number)
@@ -189,37 +198,29 @@ static enum status explain_refusal(const struct target *target, struct error *er
     const struct passwd *entry = getpwuid(target->user);
     long yama = yama_scope();
     if (yama == 3)
-        return error_set(err, STATUS_UNAVAILABLE,
-                         TITLE
-                         "cannot be attached to: kernel.yama.ptrace_scope is 3, which forbids it to everyone "
-                         "until the machine is restarted",
-                         TITLED(target));
+        return target_refuse(target, err,
+                             "cannot be attached to: kernel.yama.ptrace_scope is 3, which forbids it to "
+                             "everyone until the machine is restarted");
     if (geteuid() == 0 && !has_capability(CAP_SYS_PTRACE))
-        return error_set(
-            err, STATUS_UNAVAILABLE,
-            TITLE "cannot be attached to without CAP_SYS_PTRACE; run cuspan on the host, or start this "
-                  "container with it (docker run --cap-add SYS_PTRACE)",
-            TITLED(target));
+        return target_refuse(target, err,
+                             "cannot be attached to without CAP_SYS_PTRACE; run cuspan on the host, or start "
+                             "this container with it (docker run --cap-add SYS_PTRACE)");
     if (geteuid() == 0)
-        return error_set(err, STATUS_UNAVAILABLE,
-                         TITLE
-                         "cannot be attached to, also by root: a security module (SELinux, AppArmor) or "
-                         "another user namespace forbids it; its log says which",
-                         TITLED(target));
+        return target_refuse(target, err,
+                             "cannot be attached to, also by root: a security module (SELinux, AppArmor) or "
+                             "another user namespace forbids it; its log says which");
     if (target->user != geteuid())
-        return error_set(err, STATUS_UNAVAILABLE, TITLE "belongs to user %s; run: sudo cuspan attach %d",
-                         TITLED(target), entry ? entry->pw_name : "?", (int)target->pid);
+        return target_refuse(target, err, "belongs to user %s; run: sudo cuspan attach %d",
+                             entry ? entry->pw_name : "?", (int)target->pid);
     if (yama == 1 || yama == 2)
-        return error_set(
-            err, STATUS_UNAVAILABLE,
-            TITLE "cannot be attached to: kernel.yama.ptrace_scope is %ld, which leaves it to root; run: "
-                  "sudo cuspan attach %d",
-            TITLED(target), yama, (int)target->pid);
-    return error_set(
-        err, STATUS_UNAVAILABLE,
-        TITLE "does not let others read its memory (PR_SET_DUMPABLE, or it has changed its user); run: "
-              "sudo cuspan attach %d",
-        TITLED(target), (int)target->pid);
+        return target_refuse(target, err,
+                             "cannot be attached to: kernel.yama.ptrace_scope is %ld, which leaves it to "
+                             "root; run: sudo cuspan attach %d",
+                             yama, (int)target->pid);
+    return target_refuse(target, err,
+                         "does not let others read its memory (PR_SET_DUMPABLE, or it has changed its user); "
+                         "run: sudo cuspan attach %d",
+                         (int)target->pid);
 }
 
 /* This file needs the same permission as ptrace(). */
@@ -230,9 +231,8 @@ static enum status check_permission(const struct target *target, struct error *e
         return STATUS_OK;
     if (errno == EPERM || errno == EACCES)
         return explain_refusal(target, err);
-    return error_set(err, STATUS_UNAVAILABLE, TITLE "cannot be attached to: /proc/%d/syscall: %s",
-                     TITLED(target), (int)target->pid,
-                     errno == ENOENT ? "this kernel does not have it" : strerror(errno));
+    return target_refuse(target, err, "cannot be attached to: /proc/%d/syscall: %s", (int)target->pid,
+                         errno == ENOENT ? "this kernel does not have it" : strerror(errno));
 }
 
 static enum status check_program(const struct target *target, struct error *err)
@@ -243,14 +243,11 @@ static enum status check_program(const struct target *target, struct error *err)
                    memcmp(head.e_ident, ELFMAG, SELFMAG) == 0;
     files_give_up(file);
     if (!is_read)
-        return error_set(err, STATUS_UNAVAILABLE, TITLE "cannot be attached to: its program cannot be read",
-                         TITLED(target));
+        return target_refuse(target, err, "cannot be attached to: its program cannot be read");
     if (head.e_ident[EI_CLASS] != ELFCLASS64)
-        return error_set(err, STATUS_UNAVAILABLE, TITLE "is a 32-bit program, for which there is no agent",
-                         TITLED(target));
+        return target_refuse(target, err, "is a 32-bit program, for which there is no agent");
     if (head.e_machine != machine_elf)
-        return error_set(err, STATUS_UNAVAILABLE,
-                         TITLE "is a program for another processor (an emulator runs it?)", TITLED(target));
+        return target_refuse(target, err, "is a program for another processor (an emulator runs it?)");
     return STATUS_OK;
 }
 
@@ -263,10 +260,8 @@ static enum status check_rights(const struct target *target, struct error *err)
     files_give_up(file);
     for (size_t i = 0; bytes > 0 && i < (size_t)bytes / sizeof *vector; i++)
         if (vector[i].a_type == AT_SECURE && vector[i].a_un.a_val)
-            return error_set(err, STATUS_UNAVAILABLE,
-                             TITLE
-                             "runs with another user's rights (set-user-ID), so the agent takes no settings",
-                             TITLED(target));
+            return target_refuse(
+                target, err, "runs with another user's rights (set-user-ID), so the agent takes no settings");
     return STATUS_OK;
 }
 

@@ -32,6 +32,10 @@ bool target_is_same(const struct target *target);
 /* UNAVAILABLE: one of the conditions under which nothing can attach, and what to do. */
 enum status target_check(const struct target *target, struct error *err) MUST_CHECK;
 
+/* Fails with UNAVAILABLE, and text behind the program and its PID. */
+enum status target_refuse(const struct target *target, struct error *err, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+
 /* Its root directory. -1 and the error. */
 int target_open_root(const struct target *target, struct error *err);
 
