@@ -291,7 +291,8 @@ static enum status create_thread(struct attach *attach, struct attach_result *re
     result->stopped_ns = borrowed_stopped_ns(&attach->borrowed);
     if (status != STATUS_OK)
         return status;
-    remote_read(attach->target.pid, attach->memory + JOB_CREATED, &created, sizeof created);
+    remote_read(attach->target.pid, attach->memory + offsetof(struct remote_job, created), &created,
+                sizeof created);
     return created ? target_refuse(&attach->target, err, "cannot create a thread: %s",
                                    strerror(created > 0 ? created : ESRCH))
                    : STATUS_OK;

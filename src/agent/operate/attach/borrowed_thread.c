@@ -226,7 +226,8 @@ static enum stop wait_for_thread(const struct borrowed_thread *borrowed, uint64_
     int number;
     uint64_t start_ns = clock_monotonic_ns();
     for (uint64_t now_ns = start_ns; now_ns < end_ns; now_ns = clock_monotonic_ns()) {
-        if (remote_read(borrowed->target->pid, job + JOB_IS_CREATED, &is_created, sizeof is_created) &&
+        if (remote_read(borrowed->target->pid, job + offsetof(struct remote_job, is_created), &is_created,
+                        sizeof is_created) &&
             is_created)
             return STOP_NONE;
         enum stop stop = wait_for_stop(borrowed->thread, now_ns - start_ns < SPIN_NS ? 1 : LOOK_NS, &number);

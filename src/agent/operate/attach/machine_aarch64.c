@@ -177,40 +177,42 @@ uint64_t machine_code_pointer(pid_t thread)
 }
 
 /* x19: the job; x20: the frame. */
-#define TEXT_OF(number)     #number
-#define TEXT(number)        TEXT_OF(number)
-#define AT(offset)          "[x19, #" TEXT(offset) "]\n"
-#define OF(register, field) "add " #register ", x19, #" TEXT(field) "\n"
+#define AT(field)           "[x19, #%c[" #field "]]\n"
+#define OF(register, field) "add " #register ", x19, #%c[" #field "]\n"
 #define CALL(offset)        "ldr x9, [x19, #" #offset "]\n blr x9\n"
 /* clang-format off */
-__asm__(".pushsection .rodata\n .balign 4\n .globl machine_code, machine_work, machine_code_end\n"
+/* In a function, because only there assembly has operands. */
+__attribute__((used, noinline)) static void define_code(void)
+{
+    __asm__ volatile(".pushsection .rodata\n .balign 4\n .globl machine_code, machine_work, machine_code_end\n"
         "machine_code:\n"
-        OF(x0, JOB_THREAD) "mov x1, #0\n ldr x2, " AT(JOB_WORK) "mov x3, x19\n"
+        OF(x0, thread) "mov x1, #0\n ldr x2, " AT(work) "mov x3, x19\n"
         CALL(24) /* pthread_create */
-        "str w0, " AT(JOB_CREATED) "cbnz w0, 1f\n ldr x0, " AT(JOB_THREAD)
+        "str w0, " AT(created) "cbnz w0, 1f\n ldr x0, " AT(thread)
         CALL(32) /* pthread_detach */
-        "1: mov w1, #1\n str w1, " AT(JOB_IS_CREATED)
-        OF(x2, JOB_LIMIT) "mov x0, #0\n mov x1, #0\n mov x3, #0\n"
+        "1: mov w1, #1\n str w1, " AT(is_created)
+        OF(x2, limit) "mov x0, #0\n mov x1, #0\n mov x3, #0\n"
         "mov x8, #73\n svc #0\n" /* ppoll */
         "mov sp, x20\n mov x8, #139\n svc #0\n" /* rt_sigreturn */
         "machine_work:\n"
         "stp x29, x30, [sp, #-32]!\n stp x19, x20, [sp, #16]\n mov x19, x0\n"
-        "mov w9, #1\n str w9, " AT(JOB_STAGE)
-        OF(x0, JOB_PATH) "mov w1, #2\n" /* RTLD_NOW */
+        "mov w9, #1\n str w9, " AT(stage)
+        OF(x0, path) "mov w1, #2\n" /* RTLD_NOW */
         CALL(0) /* dlopen */
-        "cbz x0, 2f\n" OF(x1, JOB_SYMBOL)
+        "cbz x0, 2f\n" OF(x1, symbol)
         CALL(8) /* dlsym */
-        "cbz x0, 5f\n mov x9, x0\n mov w10, #2\n str w10, " AT(JOB_STAGE)
-        OF(x0, JOB_SETTINGS) OF(x1, JOB_MESSAGE) "mov x2, #512\n blr x9\n"
-        "str w0, " AT(JOB_RESULT) "mov w9, #3\n b 6f\n"
+        "cbz x0, 5f\n mov x9, x0\n mov w10, #2\n str w10, " AT(stage)
+        OF(x0, settings) OF(x1, message) "mov x2, #%c[bytes]\n blr x9\n"
+        "str w0, " AT(result) "mov w9, #3\n b 6f\n"
         "2:\n" CALL(16) /* dlerror */
-        "mov x2, #0\n" OF(x3, JOB_MESSAGE) "cbz x0, 4f\n"
-        "3: ldrb w4, [x0, x2]\n strb w4, [x3, x2]\n add x2, x2, #1\n cmp x2, #511\n b.hs 4f\n cbnz w4, 3b\n"
+        "mov x2, #0\n" OF(x3, message) "cbz x0, 4f\n"
+        "3: ldrb w4, [x0, x2]\n strb w4, [x3, x2]\n add x2, x2, #1\n cmp x2, #%c[bytes] - 1\n b.hs 4f\n cbnz w4, 3b\n"
         "4: mov w9, #-1\n b 6f\n"
         "5: mov w9, #-2\n"
-        "6: dmb ish\n str w9, " AT(JOB_STAGE)
+        "6: dmb ish\n str w9, " AT(stage)
         "mov x0, #0\n ldp x19, x20, [sp, #16]\n ldp x29, x30, [sp], #32\n ret\n"
-        "machine_code_end:\n .popsection\n");
+        "machine_code_end:\n .popsection\n" : : JOB_PLACES);
+}
 /* clang-format on */
 
 #endif

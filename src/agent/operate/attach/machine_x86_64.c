@@ -226,39 +226,41 @@ uint64_t machine_code_pointer(pid_t thread)
 }
 
 /* rbx: the job; r12: the frame's stack pointer. */
-#define TEXT_OF(number)     #number
-#define TEXT(number)        TEXT_OF(number)
-#define AT(offset)          TEXT(offset) "(%rbx)"
-#define OF(register, field) "lea " AT(field) ", %" #register "\n"
-#define CALL(offset)        "call *" #offset "(%rbx)\n"
+#define AT(field)           "%c[" #field "](%%rbx)"
+#define OF(register, field) "lea " AT(field) ", %%" #register "\n"
+#define CALL(offset)        "call *" #offset "(%%rbx)\n"
 /* clang-format off */
-__asm__(".pushsection .rodata\n .globl machine_code, machine_work, machine_code_end\n"
+/* In a function, because only there assembly has operands. */
+__attribute__((used, noinline)) static void define_code(void)
+{
+    __asm__ volatile(".pushsection .rodata\n .globl machine_code, machine_work, machine_code_end\n"
         "machine_code:\n"
-        OF(rdi, JOB_THREAD) "xor %esi, %esi\n mov " AT(JOB_WORK) ", %rdx\n mov %rbx, %rcx\n"
+        OF(rdi, thread) "xor %%esi, %%esi\n mov " AT(work) ", %%rdx\n mov %%rbx, %%rcx\n"
         CALL(24) /* pthread_create */
-        "mov %eax, " AT(JOB_CREATED) "\n test %eax, %eax\n jnz 1f\n mov " AT(JOB_THREAD) ", %rdi\n"
+        "mov %%eax, " AT(created) "\n test %%eax, %%eax\n jnz 1f\n mov " AT(thread) ", %%rdi\n"
         CALL(32) /* pthread_detach */
-        "1: movl $1, " AT(JOB_IS_CREATED) "\n"
-        OF(rdx, JOB_LIMIT) "xor %edi, %edi\n xor %esi, %esi\n xor %r10d, %r10d\n"
-        "mov $271, %eax\n syscall\n" /* ppoll */
-        "mov %r12, %rsp\n mov $15, %eax\n syscall\n" /* rt_sigreturn */
+        "1: movl $1, " AT(is_created) "\n"
+        OF(rdx, limit) "xor %%edi, %%edi\n xor %%esi, %%esi\n xor %%r10d, %%r10d\n"
+        "mov $271, %%eax\n syscall\n" /* ppoll */
+        "mov %%r12, %%rsp\n mov $15, %%eax\n syscall\n" /* rt_sigreturn */
         "machine_work:\n"
-        "push %rbx\n mov %rdi, %rbx\n movl $1, " AT(JOB_STAGE) "\n"
-        OF(rdi, JOB_PATH) "mov $2, %esi\n" /* RTLD_NOW */
+        "push %%rbx\n mov %%rdi, %%rbx\n movl $1, " AT(stage) "\n"
+        OF(rdi, path) "mov $2, %%esi\n" /* RTLD_NOW */
         CALL(0) /* dlopen */
-        "test %rax, %rax\n jz 2f\n mov %rax, %rdi\n" OF(rsi, JOB_SYMBOL)
+        "test %%rax, %%rax\n jz 2f\n mov %%rax, %%rdi\n" OF(rsi, symbol)
         CALL(8) /* dlsym */
-        "test %rax, %rax\n jz 5f\n movl $2, " AT(JOB_STAGE) "\n"
-        OF(rdi, JOB_SETTINGS) OF(rsi, JOB_MESSAGE) "mov $512, %edx\n call *%rax\n"
-        "mov %eax, " AT(JOB_RESULT) "\n movl $3, " AT(JOB_STAGE) "\n jmp 6f\n"
+        "test %%rax, %%rax\n jz 5f\n movl $2, " AT(stage) "\n"
+        OF(rdi, settings) OF(rsi, message) "mov %[bytes], %%edx\n call *%%rax\n"
+        "mov %%eax, " AT(result) "\n movl $3, " AT(stage) "\n jmp 6f\n"
         "2:\n" CALL(16) /* dlerror */
-        "xor %ecx, %ecx\n test %rax, %rax\n jz 4f\n"
-        "3: mov (%rax,%rcx), %dl\n mov %dl, " TEXT(JOB_MESSAGE) "(%rbx,%rcx)\n"
-        "inc %ecx\n cmp $511, %ecx\n jae 4f\n test %dl, %dl\n jnz 3b\n"
-        "4: movl $-1, " AT(JOB_STAGE) "\n jmp 6f\n"
-        "5: movl $-2, " AT(JOB_STAGE) "\n"
-        "6: xor %eax, %eax\n pop %rbx\n ret\n"
-        "machine_code_end:\n .popsection\n");
+        "xor %%ecx, %%ecx\n test %%rax, %%rax\n jz 4f\n"
+        "3: mov (%%rax,%%rcx), %%dl\n mov %%dl, %c[message](%%rbx,%%rcx)\n"
+        "inc %%ecx\n cmp %[bytes] - 1, %%ecx\n jae 4f\n test %%dl, %%dl\n jnz 3b\n"
+        "4: movl $-1, " AT(stage) "\n jmp 6f\n"
+        "5: movl $-2, " AT(stage) "\n"
+        "6: xor %%eax, %%eax\n pop %%rbx\n ret\n"
+        "machine_code_end:\n .popsection\n" : : JOB_PLACES);
+}
 /* clang-format on */
 
 #endif

@@ -1,6 +1,6 @@
 /* An attach puts these into the target: data, code, and a stack for one call of pthread_create().
  *
- * The code (machine_*.c) reads the data by these offsets. It has two parts:
+ * The code (machine_*.c) has two parts:
  * - On the thread that was stopped: pthread_create(), pthread_detach(), a short wait for this process to
  *   restore the thread, and then a return as from a signal handler, to a frame with all that the thread had
  *   before (machine.h).
@@ -9,7 +9,6 @@
 
 #include "base/status.h"
 
-#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -51,27 +50,9 @@ struct remote_job {
     char settings[REMOTE_SETTINGS_BYTES]; /* last, because only what is used of it is written */
 };
 
-#define JOB_WORK       40
-#define JOB_THREAD     48
-#define JOB_CREATED    56
-#define JOB_STAGE      60
-#define JOB_RESULT     64
-#define JOB_IS_CREATED 68
-#define JOB_LIMIT      72
-#define JOB_MESSAGE    88
-#define JOB_SYMBOL     600
-#define JOB_PATH       632
-#define JOB_SETTINGS   1656
-
-static_assert(offsetof(struct remote_job, work) == JOB_WORK &&
-                  offsetof(struct remote_job, thread) == JOB_THREAD &&
-                  offsetof(struct remote_job, created) == JOB_CREATED &&
-                  offsetof(struct remote_job, stage) == JOB_STAGE &&
-                  offsetof(struct remote_job, result) == JOB_RESULT &&
-                  offsetof(struct remote_job, is_created) == JOB_IS_CREATED &&
-                  offsetof(struct remote_job, limit) == JOB_LIMIT &&
-                  offsetof(struct remote_job, message) == JOB_MESSAGE &&
-                  offsetof(struct remote_job, symbol) == JOB_SYMBOL &&
-                  offsetof(struct remote_job, path) == JOB_PATH &&
-                  offsetof(struct remote_job, settings) == JOB_SETTINGS && ERROR_TEXT_MAX == 512,
-              "the code has these offsets");
+/* The operands of the code, %c[stage] for `stage`. */
+#define JOB_PLACE(field) [field] "i"(offsetof(struct remote_job, field))
+#define JOB_PLACES                                                                                           \
+    JOB_PLACE(work), JOB_PLACE(thread), JOB_PLACE(created), JOB_PLACE(stage), JOB_PLACE(result),             \
+        JOB_PLACE(is_created), JOB_PLACE(limit), JOB_PLACE(message), JOB_PLACE(symbol), JOB_PLACE(path),     \
+        JOB_PLACE(settings), [bytes] "i"(ERROR_TEXT_MAX)
