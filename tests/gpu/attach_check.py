@@ -30,6 +30,11 @@ def work_below(spans):
     return found
 
 
+def orphans_in(spans):
+    """Their launches came before the callbacks were on, and their records after the records were."""
+    return [span for span in spans if "cuda.orphan" in span.attributes]
+
+
 def check_launches(spans):
     """From the first traced launch on, every launch has its kernel, and no correlation ID occurs twice."""
     below = work_below(spans)
@@ -47,9 +52,14 @@ def check_launches(spans):
     others = sum(correlation_of(work) != correlation_of(call) for call in launches for work in below[call.span_id])
     if others:
         yield f"{others} kernels have another correlation ID than their launch"
-    orphans = sum("cuda.orphan" in span.attributes for span in spans)
-    if orphans:
-        yield f"{orphans} orphans"
+    first = {}  # by thread
+    for call in launches:
+        for work in below[call.span_id]:
+            thread = call.attributes.get("cuspan.thread.id")
+            first[thread] = min(work.start_ns, first.get(thread, work.start_ns))
+    late = sum(span.start_ns > max(first.values(), default=0) for span in orphans_in(spans))
+    if late:
+        yield f"{late} orphans after the first traced launch of each thread"
 
 
 def threads_in(output):

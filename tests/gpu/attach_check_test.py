@@ -71,7 +71,9 @@ class Checks(unittest.TestCase):
                           call_twice=change(2, cuda__correlation__id=601),
                           kernel_twice=lambda s: [*s, copy.copy(s[1])],
                           another_kernel=change(1, cuda__correlation__id=77),
-                          orphan=change(1, cuda__orphan=True))
+                          orphan=change(-1, cuda__orphan=True))
+        early = span(500, 1, "work_0", **{"cuda.activity": "kernel", "cuda.correlation.id": 499, "cuda.orphan": True})
+        self.assertEqual(list(checks.check_launches([early, *launches()])), [])
 
     def test_a_launch_that_failed(self):
         spans = launches()[:-1]

@@ -177,7 +177,7 @@ def once(one, out, build, *arguments):
 
 def check_all(attached, program, name, host):
     spans, output, report = attached.spans(name), "\n".join(host.output), attached.report(name, host.pid)
-    attached.figures["spans"] = len(spans)
+    attached.figures.update(spans=len(spans), orphans=len(attach_check.orphans_in(spans)))
     yield from attach_check.check_launches(spans)
     yield from attach_check.check_report(report)
     yield from program.check(spans, output)
