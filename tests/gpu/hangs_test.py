@@ -112,22 +112,20 @@ def look_at_host(control):
     return json.loads(done.stdout) if done.stdout else {}
 
 
-def run_together(jobs):
-    """Until all are over. One command sees all jobs of the host."""
-    open_jobs, results = list(jobs), []
-    while open_jobs:
-        for job in open_jobs:
+def run_together(jobs, results):
+    """Until all are over. One command sees all jobs of the host. `jobs` keeps those that are not over."""
+    while jobs:
+        for job in jobs:
             job.read()
-        if any(job.fault_ns for job in open_jobs):
-            document = look_at_host(open_jobs[0].control)
-            for job in open_jobs:
+        if any(job.fault_ns for job in jobs):
+            document = look_at_host(jobs[0].control)
+            for job in jobs:
                 if job.fault_ns:
                     job.look(document)
-        for job in [one for one in open_jobs if one.is_over()]:
+        for job in [one for one in jobs if one.is_over()]:
             results.append(job.end())
-            open_jobs.remove(job)
+            jobs.remove(job)
         time.sleep(POLL_S)
-    return results
 
 
 def pairs():
@@ -147,7 +145,13 @@ def main():
                          "why": "no time was left"} for fault, run in waiting]
             break
         now, waiting = waiting[:SIDE * count], waiting[SIDE * count:]
-        batch = run_together([Job(fault, run, place % count) for place, (fault, run) in enumerate(now)])
+        jobs, batch = [], []
+        try:
+            jobs += [Job(fault, run, place % count) for place, (fault, run) in enumerate(now)]
+            run_together(jobs, batch)
+        finally:
+            for job in jobs: # an error of ours leaves no process
+                job.end()
         results += batch
         for one in batch:
             shown = f"{one['seconds']:.1f} s" if one["seconds"] else "NOT NAMED" if one["began"] else "NOT STARTED"

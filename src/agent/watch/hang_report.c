@@ -14,6 +14,7 @@
 #define BRIEF_CALLS    2  /* of a communicator, in a brief report */
 #define BRIEF_PYTHON   6  /* frames of a thread, in a brief report */
 #define BRIEF_NATIVE   2
+#define BRIEF_CHILDREN 4
 
 /* The JSON, up to the limit. An item that does not fit is taken back. */
 struct text {
@@ -134,6 +135,92 @@ static void write_work(struct builder *b)
     if (view->work != LIVE_WORK_NONE)
         write_seconds(b, "seconds", since(b, view->work_began_ns));
     json_write_object_end(&b->json);
+}
+
+static const char *state_of(const struct gpu_hardware *gpu)
+{
+    return gpu->values[HARDWARE_FAILED]     ? "failed"
+           : gpu->values[HARDWARE_DEGRADED] ? "degraded"
+           : gpu->values[HARDWARE_OK]       ? "ok"
+                                            : "unknown";
+}
+
+static void write_slowdowns(struct builder *b, uint32_t slowdowns)
+{
+    static const struct {
+        enum hardware_slowdown reason;
+        const char *name;
+    } reasons[] = {{HARDWARE_SLOW_HW, "hw_slowdown"},
+                   {HARDWARE_SLOW_SW_THERMAL, "sw_thermal"},
+                   {HARDWARE_SLOW_HW_THERMAL, "hw_thermal"},
+                   {HARDWARE_SLOW_POWER_BRAKE, "hw_power_brake"}};
+    if (!slowdowns)
+        return;
+    json_write_array(&b->json, "slowdowns");
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (slowdowns & reasons[i].reason)
+            json_write_text(&b->json, NULL, reasons[i].name);
+    json_write_array_end(&b->json);
+}
+
+/* A brief report has only GPUs with an error. */
+static bool write_gpu(struct builder *b, const struct gpu_hardware *gpu)
+{
+    static const struct {
+        enum hardware_field field;
+        const char *name;
+    } counts[] = {{HARDWARE_XIDS, "xids"},
+                  {HARDWARE_ECC_CORRECTED, "ecc_corrected"},
+                  {HARDWARE_ECC_UNCORRECTED, "ecc_uncorrected"}};
+    struct mark before = mark_of(b);
+    if (b->is_brief && !gpu->values[HARDWARE_FAILED] && !gpu->values[HARDWARE_DEGRADED] &&
+        !gpu->values[HARDWARE_XIDS] && !gpu->values[HARDWARE_ECC_UNCORRECTED])
+        return true;
+    json_write_object(&b->json, NULL);
+    json_write_text(&b->json, "id", gpu->id);
+    json_write_text(&b->json, "state", state_of(gpu));
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (gpu->present & 1u << counts[i].field)
+            json_write_unsigned(&b->json, counts[i].name, (uint64_t)gpu->values[counts[i].field]);
+    if (gpu->last_xid)
+        json_write_unsigned(&b->json, "last_xid", gpu->last_xid);
+    write_slowdowns(b, gpu->slowdowns);
+    json_write_object_end(&b->json);
+    return keep(b, &before);
+}
+
+static void write_gpus(struct builder *b)
+{
+    bool fits = true;
+    json_write_array(&b->json, "gpus");
+    for (uint32_t i = 0; i < b->facts->hardware->count && fits; i++)
+        fits = write_gpu(b, &b->facts->hardware->gpus[i]);
+    json_write_array_end(&b->json);
+}
+
+/* Those that have ended first: a brief report has few. */
+static void write_children(struct builder *b)
+{
+    const struct children *children = b->facts->children;
+    uint32_t left = b->is_brief ? BRIEF_CHILDREN : CHILDREN_MAX;
+    json_write_array(&b->json, "children");
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t i = 0; i < children->count && left; i++) {
+            const struct child *child = &children->list[i];
+            bool has_ended = child->ended_ns || child->state == 'Z';
+            if (has_ended != (pass == 0))
+                continue;
+            json_write_object(&b->json, NULL);
+            json_write_signed(&b->json, "pid", child->pid);
+            json_write_text(&b->json, "name", child->name);
+            if (child->ended_ns)
+                write_seconds(b, "ended_seconds", since(b, child->ended_ns));
+            else
+                json_write_text(&b->json, "state", (const char[]){child->state ? child->state : '?', 0});
+            json_write_object_end(&b->json);
+            left--;
+        }
+    json_write_array_end(&b->json);
 }
 
 static void write_head(struct builder *b)
@@ -469,6 +556,10 @@ static void write_json(struct builder *b)
     json_write_object(&b->json, NULL);
     write_head(b);
     write_calls(b);
+    if (b->facts->hardware)
+        write_gpus(b);
+    if (b->facts->children && b->facts->children->count)
+        write_children(b);
     uint32_t communicators = b->facts->event == STALL_ENDS ? 0 : write_communicators(b);
     uint32_t threads = b->facts->event == STALL_ENDS ? 0 : write_threads(b);
     b->text.limit += TAIL_BYTES;

@@ -5,10 +5,12 @@
  * not fit, those that stand at the same place are counted together. */
 #pragma once
 
+#include "agent/watch/children.h"
 #include "agent/watch/stacks/thread_stacks.h"
 #include "model/hang/live_reader.h"
 #include "model/hang/stall.h"
 #include "model/log_record.h"
+#include "model/metrics/hardware.h"
 
 #define HANG_BRIEF_BYTES 2560 /* of the JSON, so that a record takes at most 4 KiB in either encoding */
 #define HANG_FULL_BYTES  (40 * 1024) /* a request is at most a chunk */
@@ -20,6 +22,8 @@ struct hang_facts {
     const struct stall *stall;
     uint64_t now_ns, time_ns; /* CLOCK_MONOTONIC, and since 1970 */
     const struct live_view *view;
+    const struct children *children;    /* described */
+    const struct hardware *hardware;    /* NULL: unknown */
     const struct thread_stacks *stacks; /* the later look, compared with the earlier one; NULL: none */
     const struct thread_stacks *before; /* the earlier look, for CPU times; NULL: none */
 };

@@ -1,5 +1,6 @@
 #include "agent/watch/watch.h"
 
+#include "agent/watch/children.h"
 #include "agent/watch/hang_report.h"
 #include "agent/watch/live_file.h"
 #include "agent/watch/live_memory.h"
@@ -27,6 +28,7 @@ struct buffers {
     struct live_view view;
     struct thread_stacks stacks[2];
     struct hang_report brief, full;
+    struct hardware hardware;
 };
 
 static struct {
@@ -42,6 +44,7 @@ static struct {
     /* Only for the watch thread. */
     struct live_file file;
     struct stall stall;
+    struct children children;
     struct live_look look;
     uint64_t call_ids[LIVE_CUDA_CALLS]; /* of look.cuda_calls */
     uint32_t latest;                    /* index of the later look in buffers->stacks */
@@ -113,6 +116,7 @@ static struct stall_look take_look(void)
     for (uint32_t i = 0; i < count; i++)
         look.enqueued += progress[i].enqueued;
     look_at_calls(look.now_ns);
+    children_look(&watch.children, look.now_ns);
     look.is_in_call = watch.look.cuda_call_count || is_in_nccl();
     return look;
 }
@@ -171,6 +175,7 @@ static void learn_more(const struct stall_look *look)
     watch.has_flushed = true;
     watch.flushes++;
     watch.options.request_flush();
+    watch.options.ask_gpus();
     thread_stacks_look(&b->stacks[0], watch.options.stacks);
     if (live_view_of(watch.live, watch.live, LIVE_STATE_BYTES, &b->view, &err) == STATUS_OK)
         note_lines(&b->stacks[0], &b->view);
@@ -204,11 +209,16 @@ static void report(enum stall_event event)
         return;
     if (event != STALL_ENDS)
         note_lines(&b->stacks[watch.latest], &b->view);
+    children_describe(&watch.children);
+    bool has_gpus = watch.options.take_gpus(&b->hardware);
+    watch.options.ask_gpus(); /* for the next report */
     struct hang_facts facts = {.event = event,
                                .stall = &watch.stall,
                                .now_ns = clock_monotonic_ns(),
                                .time_ns = clock_read_ns(CLOCK_REALTIME),
                                .view = &b->view,
+                               .children = &watch.children,
+                               .hardware = has_gpus ? &b->hardware : NULL,
                                .stacks = watch.has_stacks ? &b->stacks[watch.latest] : NULL,
                                .before = watch.has_stacks ? &b->stacks[!watch.latest] : NULL};
     hang_report_make(&facts, HANG_BRIEF_BYTES, &b->brief);

@@ -19,6 +19,7 @@
 #include "base/status.h"
 #include "model/hang/live_state.h"
 #include "model/log_record.h"
+#include "model/metrics/hardware.h"
 
 /* A CUDA call in progress. Two looks at the same call have the same thread and `id`. */
 struct watch_call {
@@ -35,6 +36,8 @@ struct watch_options {
     size_t folder_count;
     /* On the watch thread. Return at most LIVE_CUDA_CALLS calls; send a report in one of its forms. */
     uint32_t (*find_calls)(struct watch_call *calls);
+    void (*ask_gpus)(void); /* for a later take_gpus(), which returns false if nothing is known */
+    bool (*take_gpus)(struct hardware *hardware);
     void (*request_flush)(void); /* of CUPTI; live_note_flush() tells its end */
     void (*report)(const struct log_record *brief, const struct log_record *full);
 };

@@ -19,10 +19,19 @@ enum hardware_field {
     HARDWARE_ECC_CORRECTED,
     HARDWARE_ECC_UNCORRECTED,
     HARDWARE_PCIE_REPLAYS,
-    HARDWARE_OK, /* one of these three is 1, the others are 0 */
+    HARDWARE_XIDS, /* errors that the driver reported since the agent first asked */
+    HARDWARE_OK,   /* one of these three is 1, the others are 0 */
     HARDWARE_DEGRADED,
     HARDWARE_FAILED,
     HARDWARE_FIELDS
+};
+
+/* nvmlClocksEventReason...; not the power limit, at which a healthy GPU works. */
+enum hardware_slowdown {
+    HARDWARE_SLOW_HW = 0x08, /* thermal or power brake, with one of the later ones */
+    HARDWARE_SLOW_SW_THERMAL = 0x20,
+    HARDWARE_SLOW_HW_THERMAL = 0x40,
+    HARDWARE_SLOW_POWER_BRAKE = 0x80
 };
 
 struct gpu_hardware {
@@ -31,6 +40,8 @@ struct gpu_hardware {
     char serial[32];            /* "": unknown */
     uint32_t present;           /* bit of each enum hardware_field that this GPU supports */
     double values[HARDWARE_FIELDS];
+    uint32_t last_xid;  /* number of the latest such error; 0: none */
+    uint32_t slowdowns; /* why the GPU is slowed down now: enum hardware_slowdown */
 };
 
 struct hardware {

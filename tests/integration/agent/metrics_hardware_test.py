@@ -50,7 +50,7 @@ class Hardware(Case):
         self.assertEqual(self.repeat_until(bool, self.hardware), {
             "hw.gpu.utilization": 0.42, "hw.gpu.memory.limit": 1000, "hw.gpu.memory.usage": 250,
             "hw.gpu.memory.utilization": 0.25, "hw.temperature gpu": 55, "hw.temperature memory": 61, "hw.power": 123.5, "hw.energy": 9.0,
-            "hw.errors ecc_corrected": 12, "hw.errors ecc_uncorrected": 1, "hw.errors pcie_replay": 3,
+            "hw.errors ecc_corrected": 12, "hw.errors ecc_uncorrected": 1, "hw.errors pcie_replay": 3, "hw.errors xid": 0,
             "hw.status ok": 1, "hw.status degraded": 0, "hw.status failed": 0})
         gpu = {"hw.id", "hw.name", "hw.model", "hw.vendor", "hw.serial_number"}
         for name, more in (("hw.gpu.memory.limit", set()), ("hw.gpu.utilization", {"hw.gpu.task"}), ("hw.power", {"hw.type"}),

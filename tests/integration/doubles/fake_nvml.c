@@ -16,6 +16,7 @@
 #define INVALID       2
 #define NOT_SUPPORTED 3
 #define NOT_FOUND     6
+#define TIMEOUT       10
 #define GPU_IS_LOST   15
 #define UNKNOWN       999
 
@@ -164,6 +165,36 @@ EXPORTED int nvmlDeviceGetNvLinkRemoteDeviceType(void *device, unsigned link, in
     int result = find_link(link, end);
     *type = strcmp(end, "switch") == 0 ? 2 : 0;
     return result;
+}
+
+struct event {
+    void *device;
+    unsigned long long type, data;
+    unsigned instances[2];
+};
+
+EXPORTED int nvmlEventSetCreate(void **set)
+{
+    *set = &gpu;
+    return getenv("FAKE_NVML_PLAIN") ? NOT_SUPPORTED : slowly();
+}
+
+EXPORTED int nvmlDeviceRegisterEvents(void *device, unsigned long long types, void *set)
+{
+    return types == 0x8 && set == &gpu ? slowly() : INVALID;
+}
+
+/* FAKE_NVML_XIDS: numbers of errors, separated by spaces. Each comes once, after GPUs were registered. */
+EXPORTED int nvmlEventSetWait_v2(void *set, struct event *event, unsigned timeout_ms)
+{
+    static size_t at;
+    const char *xids = getenv("FAKE_NVML_XIDS");
+    char *end;
+    if (!xids || at >= strlen(xids))
+        return TIMEOUT;
+    *event = (struct event){.device = &gpu, .type = 0x8, .data = strtoull(xids + at, &end, 10)};
+    at = (size_t)(end - xids);
+    return timeout_ms == 0 ? 0 : INVALID;
 }
 
 struct pci {

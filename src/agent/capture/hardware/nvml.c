@@ -18,9 +18,10 @@
 #define ECC_UNCORRECTED 1 /* NVML_MEMORY_ERROR_TYPE_UNCORRECTED */
 #define SINCE_LOADED    0 /* NVML_VOLATILE_ECC: since the driver was loaded */
 
-/* nvmlClocksEventReasonHwSlowdown, ...SwThermalSlowdown, ...HwThermalSlowdown, ...HwPowerBrakeSlowdown; not
- * the power limit, at which a healthy GPU works. */
-#define SLOWED_DOWN (0x08u | 0x20u | 0x40u | 0x80u)
+#define SLOWED_DOWN                                                                                          \
+    (HARDWARE_SLOW_HW | HARDWARE_SLOW_SW_THERMAL | HARDWARE_SLOW_HW_THERMAL | HARDWARE_SLOW_POWER_BRAKE)
+#define XID_EVENTS  0x8ull /* nvmlEventTypeXidCriticalError */
+#define EVENTS_ONCE 256    /* taken at once */
 
 #define FIELD_MEMORY_TEMPERATURE 82  /* NVML_FI_DEV_MEMORY_TEMP */
 #define FIELD_NVLINK_SPEED       90  /* NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON: of one active link, MB/s */
@@ -37,6 +38,12 @@ struct nvml_utilization {
 };
 struct nvml_memory {
     unsigned long long total, unused, used;
+};
+
+struct nvml_event {
+    void *device;
+    unsigned long long type, data; /* of XID_EVENTS the number */
+    unsigned gpu_instance, compute_instance;
 };
 
 struct nvml_field {
@@ -72,6 +79,9 @@ struct nvml_pci {
     X(remapped_rows, "nvmlDeviceGetRemappedRows",                                                            \
       (void *device, unsigned *corrected, unsigned *uncorrected, unsigned *is_pending,                       \
        unsigned *has_failed))                                                                                \
+    X(event_set, "nvmlEventSetCreate", (void **set))                                                         \
+    X(register_events, "nvmlDeviceRegisterEvents", (void *device, unsigned long long types, void *set))      \
+    X(wait_event, "nvmlEventSetWait_v2", (void *set, struct nvml_event *event, unsigned timeout_ms))         \
     X(pci, "nvmlDeviceGetPciInfo_v3", (void *device, struct nvml_pci *pci))                                  \
     X(fields, "nvmlDeviceGetFieldValues", (void *device, int count, struct nvml_field *fields))              \
     X(link_state, "nvmlDeviceGetNvLinkState", (void *device, unsigned link, int *is_active))                 \
@@ -197,12 +207,68 @@ static void ask_status(const struct nvml *nvml, void *device, struct gpu_hardwar
                     nvml->remapped_rows(device, &corrected, &uncorrected, &is_pending, &has_failed) == 0;
     bool has_clocks = nvml->slowdowns && nvml->slowdowns(device, &reasons) == 0;
     bool has_action = ask_field(nvml, device, FIELD_RECOVERY_ACTION, &action);
+    gpu->slowdowns = has_clocks ? (uint32_t)reasons & SLOWED_DOWN : 0;
     if ((has_rows && has_failed) || (has_action && action))
         set_status(gpu, HARDWARE_FAILED);
     else if ((has_rows && is_pending) || (has_clocks && reasons & SLOWED_DOWN))
         set_status(gpu, HARDWARE_DEGRADED);
     else if (has_rows || has_clocks || has_action)
         set_status(gpu, HARDWARE_OK);
+}
+
+/* Errors that the driver reports. NVML keeps them until they are taken. Only for the thread. */
+
+static struct {
+    void *events; /* NULL: no such events */
+    uint32_t count;
+    struct watched {
+        char id[HARDWARE_ID_BYTES];
+        void *device;
+        uint32_t xids, last;
+    } gpus[HARDWARE_GPUS_MAX];
+} watched;
+
+static struct watched *find_watched(const char *id)
+{
+    for (uint32_t i = 0; i < watched.count; i++)
+        if (strcmp(watched.gpus[i].id, id) == 0)
+            return &watched.gpus[i];
+    return NULL;
+}
+
+static void watch_events(const struct nvml *nvml, void *device, const char *id)
+{
+    static bool is_tried;
+    if (!is_tried && nvml->event_set && nvml->register_events && nvml->wait_event &&
+        nvml->event_set(&watched.events) != 0)
+        watched.events = NULL;
+    is_tried = true;
+    if (!watched.events || find_watched(id) || watched.count == HARDWARE_GPUS_MAX ||
+        nvml->register_events(device, XID_EVENTS, watched.events) != 0)
+        return;
+    struct watched *added = &watched.gpus[watched.count++];
+    *added = (struct watched){.device = device};
+    memcpy(added->id, id, sizeof added->id);
+}
+
+static void take_events(const struct nvml *nvml)
+{
+    struct nvml_event event;
+    for (int n = 0; watched.count && n < EVENTS_ONCE && nvml->wait_event(watched.events, &event, 0) == 0; n++)
+        for (uint32_t i = 0; i < watched.count; i++)
+            if (watched.gpus[i].device == event.device && event.type == XID_EVENTS) {
+                watched.gpus[i].xids++;
+                watched.gpus[i].last = (uint32_t)event.data;
+            }
+}
+
+static void set_events(struct gpu_hardware *gpu)
+{
+    const struct watched *found = find_watched(gpu->id);
+    if (!found)
+        return;
+    set(gpu, HARDWARE_XIDS, found->xids);
+    gpu->last_xid = found->last;
 }
 
 static void ask_device(const struct nvml *nvml, void *device, struct gpu_hardware *gpu)
@@ -218,17 +284,21 @@ static void ask_device(const struct nvml *nvml, void *device, struct gpu_hardwar
 static void ask_all(const struct nvml *nvml, struct hardware *hardware)
 {
     uint32_t count = 0;
+    take_events(nvml);
     for (uint32_t i = 0; i < hardware->count; i++) {
         struct gpu_hardware gpu = {.present = 0};
         void *device;
         memcpy(gpu.id, hardware->gpus[i].id, sizeof gpu.id);
         int result = nvml->handle_by_uuid(gpu.id, &device);
+        if (result == 0)
+            watch_events(nvml, device, gpu.id);
         if (result == NVML_GPU_IS_LOST)
             set_status(&gpu, HARDWARE_FAILED);
         else if (result == 0)
             ask_device(nvml, device, &gpu);
         else
             continue;
+        set_events(&gpu);
         hardware->gpus[count++] = gpu;
     }
     hardware->count = count;
@@ -339,6 +409,16 @@ void nvml_ask(const char (*ids)[HARDWARE_ID_BYTES], uint32_t count)
         memcpy(asked->gpus[i].id, ids[i], sizeof asked->gpus[i].id);
     state.asked.wants_hardware = true;
     wake_locked();
+    pthread_mutex_unlock(&state.lock);
+}
+
+void nvml_ask_again(void)
+{
+    pthread_mutex_lock(&state.lock);
+    if (state.asked.hardware.count) {
+        state.asked.wants_hardware = true;
+        wake_locked();
+    }
     pthread_mutex_unlock(&state.lock);
 }
 

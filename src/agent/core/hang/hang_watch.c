@@ -1,6 +1,7 @@
 #include "agent/core/hang/hang_watch.h"
 
 #include "agent/capture/callbacks/callbacks.h"
+#include "agent/capture/hardware/nvml.h"
 #include "agent/capture/nccl/nccl_calls.h"
 #include "agent/capture/sleep/mode.h"
 #include "agent/capture/threads/threads.h"
@@ -59,6 +60,8 @@ void hang_watch_start(const struct settings *settings, const struct step_rules *
                                                                       variables_get("XDG_RUNTIME_DIR"),
                                                                       geteuid(), folders),
                                     .find_calls = find_calls,
+                                    .ask_gpus = nvml_ask_again,
+                                    .take_gpus = nvml_take,
                                     .request_flush = pipeline_request_hang_flush,
                                     .report = report};
     if (watch_start(&options, &err) == STATUS_OK)

@@ -629,6 +629,7 @@ static const struct hardware_row hardware_rows[] = {
     {METRIC_HW_ERRORS, HARDWARE_ECC_CORRECTED, ATTR_KEY(SEMCONV_ERROR_TYPE), "ecc_corrected"},
     {METRIC_HW_ERRORS, HARDWARE_ECC_UNCORRECTED, ATTR_KEY(SEMCONV_ERROR_TYPE), "ecc_uncorrected"},
     {METRIC_HW_ERRORS, HARDWARE_PCIE_REPLAYS, ATTR_KEY(SEMCONV_ERROR_TYPE), "pcie_replay"},
+    {METRIC_HW_ERRORS, HARDWARE_XIDS, ATTR_KEY(SEMCONV_ERROR_TYPE), "xid"},
     {METRIC_HW_STATUS, HARDWARE_OK, ATTR_KEY(SEMCONV_HW_STATE), "ok"},
     {METRIC_HW_STATUS, HARDWARE_DEGRADED, ATTR_KEY(SEMCONV_HW_STATE), "degraded"},
     {METRIC_HW_STATUS, HARDWARE_FAILED, ATTR_KEY(SEMCONV_HW_STATE), "failed"},
@@ -688,8 +689,7 @@ static void add_gpus(struct metrics *m)
             add_hardware(m, &hardware_rows[row], i);
 }
 
-/* Asks early, so that NVML has answered by the next export. */
-static void ask_hardware(struct metrics *m, const struct correlate *correlate, uint64_t now_ns)
+bool metrics_ask_hardware(const struct correlate *correlate)
 {
     char ids[HARDWARE_GPUS_MAX][HARDWARE_ID_BYTES];
     uint32_t count = 0;
@@ -700,7 +700,7 @@ static void ask_hardware(struct metrics *m, const struct correlate *correlate, u
     }
     if (count)
         nvml_ask((const char(*)[HARDWARE_ID_BYTES])ids, count);
-    m->next_ask_ns = count ? m->next_ns : now_ns + ASK_AGAIN_NS;
+    return count > 0;
 }
 
 /* Exports. */
@@ -728,8 +728,9 @@ void metrics_export_tick(struct metrics *m, struct correlate *correlate, struct 
     if (!m)
         return;
     sample_devices(correlate_live_stats(correlate));
+    /* Early, so that NVML has answered by the next export. */
     if (now_ns + ASK_AHEAD_NS >= m->next_ns && now_ns >= m->next_ask_ns)
-        ask_hardware(m, correlate, now_ns);
+        m->next_ask_ns = metrics_ask_hardware(correlate) ? m->next_ns : now_ns + ASK_AGAIN_NS;
     if (now_ns < m->next_ns)
         return;
     m->next_ns = now_ns + m->settings->metrics.interval_ms * NS_PER_MS;

@@ -15,5 +15,7 @@ void metrics_export_destroy(struct metrics *metrics);
 /* Exports if the interval is over. */
 void metrics_export_tick(struct metrics *metrics, struct correlate *correlate, struct outputs *outputs,
                          uint64_t now_ns);
+/* Requests NVML's data of the GPUs that the program uses. False: none is known yet. Also without metrics. */
+bool metrics_ask_hardware(const struct correlate *correlate);
 /* Exports now, at a flush and at exit. */
 void metrics_export(struct metrics *metrics, struct correlate *correlate, struct outputs *outputs);

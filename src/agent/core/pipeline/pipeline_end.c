@@ -3,6 +3,7 @@
  * The order must hold: drain, forced flush, drain, disable capture, drain, close the session, deliver. Each
  * drain takes only the records that are there when it starts, so threads that continue to call cannot use up
  * the deadline. */
+#include "agent/capture/hardware/nvml.h"
 #include "agent/core/pipeline/pipeline.h"
 #include "agent/core/pipeline/pipeline_state.h"
 
@@ -161,6 +162,8 @@ void pipeline_finish(void)
     pipeline_follow_links();
     close_session();
     device_links_end();
+    if (pipeline.settings->hang.is_watched)
+        nvml_end();
     pipeline_log_failure();
     pipeline_log_losses();
     pipeline_log_releases();

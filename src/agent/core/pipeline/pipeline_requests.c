@@ -210,8 +210,20 @@ static void end_hang_flush(uint64_t began_ns, uint64_t records)
                                          .work_began_ns = since_ns < now_ns ? now_ns - since_ns : 0});
 }
 
+/* Once, so that errors of the GPUs count from then on. */
+static void ask_hardware(uint64_t now_ns)
+{
+    static uint64_t next_ns;
+    static bool is_asked;
+    if (is_asked || now_ns < next_ns || !pipeline.settings->hang.is_watched || !pipeline.correlate)
+        return;
+    is_asked = metrics_ask_hardware(pipeline.correlate);
+    next_ns = now_ns + NS_PER_SECOND;
+}
+
 void pipeline_follow_hang_flush(uint64_t now_ns)
 {
+    ask_hardware(now_ns);
     static uint64_t began_ns, ended_ns, records; /* began_ns 0: no flush is in progress */
     if (began_ns) {
         if (now_ns > ended_ns + HANG_SETTLE_NS && !capture_has_more_buffers()) {

@@ -123,6 +123,24 @@ static void test_sensors_and_errors(void **state)
     unsetenv("FAKE_NVML_PLAIN");
 }
 
+static void test_errors_that_the_driver_reports(void **state)
+{
+    static struct hardware hardware;
+    const struct gpu_hardware *gpu = hardware_of("hot", HARDWARE_DEGRADED);
+    assert_true(gpu->values[HARDWARE_XIDS] == 0);
+    assert_int_equal(gpu->last_xid, 0);
+    assert_int_equal(gpu->slowdowns, HARDWARE_SLOW_HW_THERMAL);
+    setenv("FAKE_NVML_XIDS", "31 79", 1);
+    nvml_ask_again();
+    assert_int_equal(ask("GPU-1", ""), 1); /* answered after it */
+    assert_true(nvml_take(&hardware));
+    assert_true(hardware.gpus[0].values[HARDWARE_XIDS] == 2);
+    assert_int_equal(hardware.gpus[0].last_xid, 79);
+    gpu = hardware_of("lost", HARDWARE_FAILED); /* the errors of a GPU that is gone are kept */
+    assert_true(gpu->values[HARDWARE_XIDS] == 2);
+    assert_int_equal(gpu->last_xid, 79);
+}
+
 static int end(void **state)
 {
     nvml_end();
@@ -138,6 +156,7 @@ int main(void)
         cmocka_unit_test(test_both_questions_are_answered),
         cmocka_unit_test(test_status),
         cmocka_unit_test(test_sensors_and_errors),
+        cmocka_unit_test(test_errors_that_the_driver_reports),
     };
     if (!dlopen(FAKE_NVML, RTLD_NOW)) /* dlopen() finds the name in the process from now on */
         return 1;

@@ -143,6 +143,32 @@ static void test_what_a_flush_has_shown(void **state)
     HAS("\"oldest_work\":{\"kind\":\"none\"}");
 }
 
+static void test_gpus_and_children(void **state)
+{
+    static struct hardware hardware = {.count = 2};
+    static struct children children = {.count = 3,
+                                       .list = {{.pid = 5, .state = 'S', .name = "pt_data_worker"},
+                                                {.pid = 6, .state = 'Z', .name = "pt_data_worker"},
+                                                {.pid = 7, .name = "sh", .ended_ns = NOW_NS - 1500000000}}};
+    hardware.gpus[0] = (struct gpu_hardware){.id = "GPU-1",
+                                             .present = 1u << HARDWARE_XIDS | 1u << HARDWARE_ECC_UNCORRECTED,
+                                             .values[HARDWARE_XIDS] = 2,
+                                             .values[HARDWARE_DEGRADED] = 1,
+                                             .last_xid = 79,
+                                             .slowdowns = HARDWARE_SLOW_HW | HARDWARE_SLOW_HW_THERMAL};
+    hardware.gpus[1] = (struct gpu_hardware){.id = "GPU-2", .values[HARDWARE_OK] = 1};
+    facts.hardware = &hardware;
+    facts.children = &children;
+    make(HANG_BRIEF_BYTES);
+    HAS("\"gpus\":[{\"id\":\"GPU-1\",\"state\":\"degraded\",\"xids\":2,\"ecc_uncorrected\":0,\"last_xid\":79,"
+        "\"slowdowns\":[\"hw_slowdown\",\"hw_thermal\"]}],"
+        "\"children\":[{\"pid\":6,\"name\":\"pt_data_worker\",\"state\":\"Z\"},"
+        "{\"pid\":7,\"name\":\"sh\",\"ended_seconds\":1.500000},"
+        "{\"pid\":5,\"name\":\"pt_data_worker\",\"state\":\"S\"}]");
+    make(HANG_FULL_BYTES);
+    HAS("{\"id\":\"GPU-2\",\"state\":\"ok\"}]"); /* healthy: only in the whole report */
+}
+
 static uint32_t add_string(const char *text)
 {
     uint32_t at = looks[0].text_bytes ? looks[0].text_bytes : 1;
@@ -350,6 +376,7 @@ int main(void)
         TEST(test_names_the_call_that_has_not_returned),
         TEST(test_without_an_open_call_the_latest_one_is_named),
         TEST(test_what_a_flush_has_shown),
+        TEST(test_gpus_and_children),
         TEST(test_the_line_of_a_thread_is_the_programs),
         TEST(test_a_call_of_send_has_its_peer),
         TEST(test_with_nothing_known),

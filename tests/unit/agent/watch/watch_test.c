@@ -85,6 +85,8 @@ static void take_report(const struct log_record *brief, const struct log_record 
     snprintf(last_body, sizeof last_body, "%s", brief->body);
     snprintf(last_state, sizeof last_state, "%.*s", (int)brief->attrs[0].len, brief->attrs[0].s);
     ended += strcmp(last_state, "ended") == 0;
+    const struct span_attr *report = &brief->attrs[brief->attr_count - 1];
+    CHECK(strstr(last_state, "ended") || memmem(report->s, report->len, "\"GPU-1\"", 7));
     reports++;
 }
 
@@ -101,12 +103,28 @@ static void request_flush(void)
     flushes++;
 }
 
+static _Atomic unsigned gpu_requests;
+
+static void ask_gpus(void)
+{
+    gpu_requests++;
+}
+
+static bool take_gpus(struct hardware *hardware)
+{
+    hardware->count = 1;
+    hardware->gpus[0] = (struct gpu_hardware){.id = "GPU-1", .values[HARDWARE_FAILED] = 1};
+    return gpu_requests > 0;
+}
+
 static const struct watch_options options = {.after_ns = AFTER_MS * NS_PER_MS,
                                              .rank = 1,
                                              .world_size = 2,
                                              .folders = folders,
                                              .folder_count = 1,
                                              .find_calls = find_calls,
+                                             .ask_gpus = ask_gpus,
+                                             .take_gpus = take_gpus,
                                              .request_flush = request_flush,
                                              .report = take_report};
 
