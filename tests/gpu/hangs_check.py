@@ -16,7 +16,7 @@ FAULTS = {
     "end": ({"ended_early", "died"}, None),
     "loader": ({"host"}, "kill_loader"),
 }
-# With two ranks that disagree, nobody can tell which one is right.
+# Of two ranks that disagree, either may be right.
 UNDECIDED = {"skip", "size", "order"}
 
 
@@ -39,7 +39,7 @@ def lines_of(job, ranks, truth, function):
 
 
 def judge(fault, document, truth, pids):
-    """What is right, by name, and whether the verdict is wrong though sure; None: no verdict."""
+    """The values that are right, by name, and whether the verdict is wrong though sure; None: no verdict."""
     job, ranks = job_of(document, pids)
     if job is None:
         return None

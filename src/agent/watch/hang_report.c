@@ -232,6 +232,7 @@ static void write_head(struct builder *b)
     json_write_unsigned(&b->json, "stall", stall->stalls);
     write_seconds(b, "seconds", since(b, stall->stalled_ns));
     write_seconds(b, "limit_seconds", stall_limit_ns(stall));
+    json_write_bool(&b->json, "alarm", stall->is_alarm);
     json_write_unsigned(&b->json, "time_ns", b->facts->time_ns);
     json_write_signed(&b->json, "pid", view->pid);
     json_write_signed(&b->json, "rank", view->rank);
@@ -645,12 +646,13 @@ void hang_report_make(const struct hang_facts *facts, size_t bytes_max, struct h
     b.json = (struct json_writer){.put = put, .to = &b.text};
     write_json(&b);
     write_body(facts, call, communicator, report->body, sizeof report->body);
-    report->record =
-        (struct log_record){.time_ns = facts->time_ns,
-                            .severity = facts->event == STALL_ENDS ? LOG_SEVERITY_INFO : LOG_SEVERITY_WARN,
-                            .event_name = SEMCONV_EVENT_CUSPAN_HANG,
-                            .body = report->body,
-                            .attrs = report->attrs};
+    report->record = (struct log_record){.time_ns = facts->time_ns,
+                                         .severity = facts->event != STALL_ENDS && facts->stall->is_alarm
+                                                         ? LOG_SEVERITY_WARN
+                                                         : LOG_SEVERITY_INFO,
+                                         .event_name = SEMCONV_EVENT_CUSPAN_HANG,
+                                         .body = report->body,
+                                         .attrs = report->attrs};
     add_text(report, ATTR(SEMCONV_CUSPAN_HANG_STATE), state, strlen(state));
     add(report, ATTR(SEMCONV_CUSPAN_HANG_NUMBER), ATTR_INT)->i = (int64_t)facts->stall->stalls;
     add(report, ATTR(SEMCONV_CUSPAN_HANG_DURATION), ATTR_DOUBLE)->d =

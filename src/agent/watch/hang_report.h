@@ -18,7 +18,7 @@
 #define HANG_GROUPS_MAX  64
 
 struct hang_facts {
-    enum stall_event event; /* BEGINS, REPEATS or ENDS */
+    enum stall_event event; /* not NOTHING */
     const struct stall *stall;
     uint64_t now_ns, time_ns; /* CLOCK_MONOTONIC, and since 1970 */
     const struct live_view *view;

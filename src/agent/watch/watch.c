@@ -224,7 +224,7 @@ static void report(enum stall_event event)
     hang_report_make(&facts, HANG_BRIEF_BYTES, &b->brief);
     hang_report_make(&facts, HANG_FULL_BYTES, &b->full);
     if (event != STALL_REPEATS)
-        log_warn("%s", b->brief.body);
+        (watch.stall.is_alarm ? log_warn : log_info)("%s", b->brief.body);
     watch.options.report(&b->brief.record, &b->full.record);
 }
 

@@ -36,6 +36,14 @@ uint64_t stall_limit_ns(const struct stall *stall)
     return smaller(larger(stall->after_ns, STALL_GAPS * pause), STALL_MAX * stall->after_ns);
 }
 
+uint64_t stall_alarm_ns(const struct stall *stall)
+{
+    uint32_t kind = kind_of(&stall->last);
+    uint64_t most = STALL_MAX * stall->after_ns;
+    uint64_t usual = larger(STALL_ALARM * stall->after_ns, STALL_EVER * stall->kinds[kind].ever);
+    return larger(stall_limit_ns(stall), kind == STALL_FIRST ? most : smaller(usual, most));
+}
+
 /* Learns a pause, in the kind of step in which it began. */
 static void learn(struct stall *stall, uint64_t pause_ns)
 {
@@ -45,6 +53,7 @@ static void learn(struct stall *stall, uint64_t pause_ns)
         stall->kinds[kind].longest = 0;
     }
     stall->kinds[kind].longest = larger(stall->kinds[kind].longest, pause_ns);
+    stall->kinds[kind].ever = larger(stall->kinds[kind].ever, pause_ns);
 }
 
 /* Without the time in which no look was possible. */
@@ -74,14 +83,20 @@ static enum stall_event end(struct stall *stall)
 static enum stall_event report(struct stall *stall, uint64_t now_ns)
 {
     uint64_t repeat_ns = STALL_REPEAT * stall->after_ns * (stall->reports > STALL_OFTEN ? 6 : 1);
-    if (stall->reports && now_ns - stall->reported_ns < repeat_ns)
+    bool is_first = stall->reports == 0;
+    if (is_first) {
+        stall->stalled_ns = larger(stall->moved_ns, stall->busy_ns);
+        stall->is_alarm = false;
+        stall->stalls++;
+    }
+    bool alarms =
+        !stall->is_alarm && now_ns - larger(stall->moved_ns, stall->busy_ns) >= stall_alarm_ns(stall);
+    if (!is_first && !alarms && now_ns - stall->reported_ns < repeat_ns)
         return STALL_NOTHING;
+    stall->is_alarm |= alarms;
     stall->reported_ns = now_ns;
-    if (stall->reports++)
-        return STALL_REPEATS;
-    stall->stalled_ns = larger(stall->moved_ns, stall->busy_ns);
-    stall->stalls++;
-    return STALL_BEGINS;
+    stall->reports++;
+    return is_first ? STALL_BEGINS : alarms ? STALL_ALARMS : STALL_REPEATS;
 }
 
 enum stall_event stall_note(struct stall *stall, const struct stall_look *look)

@@ -6,6 +6,11 @@
  * move, and in the first two steps of a program, which compile and fill caches, six times `after` count
  * instead. Without anything in progress, a process is idle, however long.
  *
+ * Such a stall may end by itself: a slow checkpoint, a compilation, a loader that is late. It is an alarm
+ * after ten times `after`, or twice the longest pause ever in steps of this kind, at most 60 times `after`;
+ * in the first two steps after 60 times. A day of a healthy job has at most one false alarm
+ * (tests/unit/model/stall_healthy_test.c), and 10 to 40 stalls without an alarm.
+ *
  * In progress is a call of NCCL or CUDA that has not returned, or a step of a training job. A process moves
  * if a counter does: of collectives that begin, of records of GPU work that CUPTI delivers, of steps. Calls
  * that poll, such as cudaEventQuery, do not count.
@@ -21,6 +26,8 @@
 #define STALL_LEARNT  10  /* looks that see something move before the longest pause counts */
 #define STALL_UNKNOWN 6   /* times `after`, before that */
 #define STALL_MAX     60  /* times `after` at most */
+#define STALL_ALARM   10  /* times `after` at least, for an alarm */
+#define STALL_EVER    2   /* times the longest pause ever */
 #define STALL_REPEAT  2   /* times `after` between two reports */
 #define STALL_OFTEN   30  /* reports at that interval; later ones are six times as rare */
 #define STALL_WINDOW  256 /* looks that see something move, after which older pauses are forgotten */
@@ -43,19 +50,24 @@ struct stall {
     uint64_t stalled_ns; /* since when it stands still; 0: it does not */
     uint64_t reported_ns;
     uint32_t reports; /* of this stall */
+    bool is_alarm;    /* until it ends */
     uint64_t stalls;  /* so far */
     struct {
         uint32_t looks;            /* that saw something move */
         uint64_t longest, earlier; /* pauses in ns, of the current and the previous window */
+        uint64_t ever;
     } kinds[STALL_KINDS];
 };
 
-/* BEGINS, REPEATS, ENDS: send a report. At the end, `stalled_ns` is still that of the stall. */
-enum stall_event { STALL_NOTHING, STALL_BEGINS, STALL_REPEATS, STALL_ENDS };
+/* All but NOTHING: send a report. ALARMS: it has become an alarm. At the end, `stalled_ns` and `is_alarm` are
+ * still those of the stall. */
+enum stall_event { STALL_NOTHING, STALL_BEGINS, STALL_REPEATS, STALL_ALARMS, STALL_ENDS };
 
 enum stall_event stall_note(struct stall *stall, const struct stall_look *look);
 
 /* How long nothing may move now. */
 uint64_t stall_limit_ns(const struct stall *stall);
+/* How long nothing may move until it is an alarm. */
+uint64_t stall_alarm_ns(const struct stall *stall);
 /* The time between two looks. */
 uint64_t stall_interval_ns(const struct stall *stall);

@@ -56,6 +56,37 @@ static void test_a_learnt_step_stalls_after_five_seconds(void **state)
     assert_int_equal(look(), STALL_NOTHING);
 }
 
+static void test_a_long_stall_is_an_alarm(void **state)
+{
+    move(11);
+    assert_int_equal(wait(30, STALL_BEGINS), 5);
+    for (unsigned i = 0; i < 44; i++) {
+        enum stall_event event = look();
+        assert_true(event == STALL_NOTHING || event == STALL_REPEATS);
+        assert_false(stall.is_alarm);
+    }
+    assert_int_equal(look(), STALL_ALARMS); /* after 50 s */
+    assert_true(stall.is_alarm);
+    assert_int_equal(wait(30, STALL_REPEATS), 10);
+    now.enqueued++;
+    assert_int_equal(look(), STALL_ENDS);
+    assert_true(stall.is_alarm);                                   /* of the stall that has ended */
+    assert_int_equal(stall_alarm_ns(&stall) / NS_PER_SECOND, 244); /* four times this pause of 61 s */
+    for (unsigned i = 0; i < 2 * STALL_WINDOW; i++)
+        move(1);
+    assert_int_equal(stall_limit_ns(&stall) / NS_PER_SECOND, 5);
+    assert_int_equal(stall_alarm_ns(&stall) / NS_PER_SECOND, 122); /* twice the longest ever */
+    assert_int_equal(wait(30, STALL_BEGINS), 5);
+    assert_false(stall.is_alarm);
+}
+
+static void test_first_steps_alarm_late(void **state)
+{
+    now.steps = 1;
+    move(11);
+    assert_int_equal(stall_alarm_ns(&stall) / NS_PER_SECOND, 300);
+}
+
 static void test_each_counter_moves(void **state)
 {
     move(11);
@@ -182,6 +213,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_a_learnt_step_stalls_after_five_seconds),
+        TEST(test_a_long_stall_is_an_alarm),
+        TEST(test_first_steps_alarm_late),
         TEST(test_each_counter_moves),
         TEST(test_before_it_is_learnt_thirty_seconds_count),
         TEST(test_the_first_steps_may_take_longer),

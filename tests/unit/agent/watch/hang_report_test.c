@@ -21,8 +21,10 @@ static int begin(void **state)
 {
     memset(&view, 0, sizeof view);
     memset(looks, 0, sizeof looks);
-    stall =
-        (struct stall){.after_ns = 5 * NS_PER_SECOND, .stalled_ns = NOW_NS - 12 * NS_PER_SECOND, .stalls = 1};
+    stall = (struct stall){.after_ns = 5 * NS_PER_SECOND,
+                           .stalled_ns = NOW_NS - 12 * NS_PER_SECOND,
+                           .stalls = 1,
+                           .is_alarm = true};
     view.rank = 3;
     view.world_size = 8;
     view.pid = 77;
@@ -195,6 +197,23 @@ static void test_the_line_of_a_thread_is_the_programs(void **state)
     assert_string_equal(line, "/usr/lib/python3/dist-packages/torch/nn.py:5 f");
     thread.python_count = 0;
     assert_false(hang_report_line(&looks[0], &thread, line, sizeof line));
+}
+
+static void test_a_stall_that_is_no_alarm_yet(void **state)
+{
+    stall.is_alarm = false;
+    make(HANG_BRIEF_BYTES);
+    assert_int_equal(report.record.severity, LOG_SEVERITY_INFO);
+    HAS("\"alarm\":false");
+    stall.is_alarm = true;
+    facts.event = STALL_ALARMS;
+    make(HANG_BRIEF_BYTES);
+    assert_int_equal(report.record.severity, LOG_SEVERITY_WARN);
+    HAS("\"state\":\"lasts\"");
+    HAS("\"alarm\":true");
+    facts.event = STALL_ENDS;
+    make(HANG_BRIEF_BYTES);
+    assert_int_equal(report.record.severity, LOG_SEVERITY_INFO);
 }
 
 static void test_without_an_open_call_the_latest_one_is_named(void **state)
@@ -376,6 +395,7 @@ int main(void)
         TEST(test_names_the_call_that_has_not_returned),
         TEST(test_without_an_open_call_the_latest_one_is_named),
         TEST(test_what_a_flush_has_shown),
+        TEST(test_a_stall_that_is_no_alarm_yet),
         TEST(test_gpus_and_children),
         TEST(test_the_line_of_a_thread_is_the_programs),
         TEST(test_a_call_of_send_has_its_peer),
