@@ -1,6 +1,7 @@
 #!/bin/bash
-# Prints the path of an OpenTelemetry Collector with what training jobs and deploy/fleet need: the receivers for OTLP and
-# Kafka, the exporters OTLP, Kafka, ClickHouse, file and load balancing, tail sampling, a queue on disk and the health check.
+# Prints the path of an OpenTelemetry Collector with what training jobs, deploy/fleet and deploy/alerts need: the receivers for OTLP and
+# Kafka, the exporters OTLP, Kafka, ClickHouse, file, Prometheus and load balancing, filters, counts, tail sampling, a queue on
+# disk and the health check.
 # All of them are in the distribution `contrib`. Builds it from its Go modules first if the user has none yet (about four
 # minutes of CPU time). It is kept in ~/.cache/cuspan (or $CUSPAN_CACHE), once per user.
 #   tools/get-collector.sh [--present]     --present: only if it is there already, else exit status 1
@@ -24,6 +25,7 @@ receivers:
 processors:
   - {gomod: $CORE/processor/memorylimiterprocessor $VERSION}
   - {gomod: $CORE/processor/batchprocessor $VERSION}
+  - {gomod: $CONTRIB/processor/filterprocessor $VERSION}
   - {gomod: $CONTRIB/processor/tailsamplingprocessor $VERSION}
 exporters:
   - {gomod: $CORE/exporter/debugexporter $VERSION}
@@ -33,6 +35,9 @@ exporters:
   - {gomod: $CONTRIB/exporter/fileexporter $VERSION}
   - {gomod: $CONTRIB/exporter/kafkaexporter $VERSION}
   - {gomod: $CONTRIB/exporter/loadbalancingexporter $VERSION}
+  - {gomod: $CONTRIB/exporter/prometheusexporter $VERSION}
+connectors:
+  - {gomod: $CONTRIB/connector/countconnector $VERSION}
 extensions:
   - {gomod: $CONTRIB/extension/healthcheckextension $VERSION}
   - {gomod: $CONTRIB/extension/storage/filestorage $VERSION}

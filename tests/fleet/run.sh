@@ -1,6 +1,6 @@
 #!/bin/bash
 # Tests deploy/fleet: Kafka and Collectors on this machine, and ClickHouse's engine (chDB) as the store.
-#   tests/fleet/run.sh [BUILD-DIR]              what CI runs: configurations, certificates, one run with kill -9, backpressure
+#   tests/fleet/run.sh [BUILD-DIR]              what CI runs: configurations, certificates, alerts, one run with kill -9, backpressure
 #   tests/fleet/run.sh --failures [BUILD-DIR]   all failures at several moments, tail sampling, backpressure of each stage, and
 #                                               the manifests in a kube-apiserver
 #   tests/fleet/run.sh --demo [BUILD-DIR]       starts all of it with the spans of two recordings, for questions of your own
@@ -16,6 +16,7 @@ cd "$ROOT" || exit
 PACKAGES_FLEET="
 cmd:openssl openssl
 cmd:curl curl
+cmd:prometheus prometheus
 py:ensurepip python3-venv
 "
 PASSED=0 FAILED=0 SKIPPED=0
@@ -69,6 +70,7 @@ check_manifests() (
 ci() {
     count "$PYTHON" tests/fleet/configurations_test.py
     count "$PYTHON" tests/fleet/certificates_test.py
+    count "$PYTHON" tests/fleet/alerts_test.py "${OPTIONS[@]}"
     count "$PYTHON" tests/fleet/pipeline_test.py "${OPTIONS[@]}"
     count "$PYTHON" tests/fleet/backpressure_test.py "${OPTIONS[@]}" direct
 }
