@@ -112,6 +112,7 @@ static bool analyze(const struct command_line *line, struct hang_model *model)
         hang_deinit(&jobs[i]);
     }
     free(jobs);
+    hang_deinit(model);
     return hangs;
 }
 

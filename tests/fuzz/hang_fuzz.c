@@ -61,6 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         hang_deinit(&jobs[i]);
     }
     free(jobs);
+    hang_deinit(&model);
     free(text);
     return 0;
 }

@@ -118,6 +118,7 @@ static void judge(struct job *job, enum fault fault, uint64_t seed, size_t mode,
     for (size_t i = 0; i < jobs; i++)
         hang_deinit(&split[i]);
     free(split);
+    hang_deinit(&model);
 }
 
 static void run_fault(const struct shape *shape, enum fault fault, uint64_t seed, struct tally tallies[MODES])

@@ -36,28 +36,16 @@ enum hang_where {
 #define HANG_PLACE_ID(id, word, text) id,
     HANG_PLACES(HANG_PLACE_ID) HANG_WHERE_COUNT
 };
-const char *hang_where_word(enum hang_where where); /* of the JSON */
+const char *hang_where_word(uint32_t where); /* of the JSON */
 const char *hang_where_text(enum hang_where where);
-enum hang_where hang_where_of(const char *word); /* HANG_UNKNOWN: no such word */
 /* In a function of CUDA or NCCL. */
 enum hang_where hang_where_in_call(const char *function);
 
 /* As collective_text(), and "unknown". */
-const char *hang_operation_word(uint8_t operation);
-uint8_t hang_operation_of(const char *word); /* COLLECTIVE_UNKNOWN: no such word, or none */
+const char *hang_operation_word(uint32_t operation);
 
 /* The oldest work of the GPU that has not ended, if the ends are exact. */
 enum hang_gpu { HANG_GPU_UNKNOWN, HANG_GPU_COMPUTE, HANG_GPU_COLLECTIVE };
-
-struct hang_call {
-    uint64_t number;                    /* among the calls of the communicator by this process */
-    uint64_t ordinal;                   /* among those of its operation and peer */
-    uint64_t enqueued_ns, bytes;        /* the process's clock; UINT64_MAX: unknown */
-    const char *line;                   /* of the model; NULL: unknown */
-    uint32_t thread;                    /* 0: unknown */
-    int32_t peer;                       /* rank in the communicator; LIVE_NO_PEER */
-    uint8_t operation, datatype, flags; /* as in struct live_entry */
-};
 
 /* A rank's part in a communicator. */
 struct hang_seat {
@@ -66,10 +54,10 @@ struct hang_seat {
     bool is_exact;                /* `completed` is exact, otherwise a lower limit */
     uint32_t size, rank;          /* of the communicator, and in it; 0 and HANG_NONE: unknown */
     uint32_t local_ranks;         /* in this process, at least 1 */
-    uint32_t communicator;        /* of the model, after hang_join() */
-    /* After hang_join(), the collectives are first, and after them sends and receives. Collectives of a
+    uint32_t communicator, owner; /* indices of the job, after hang_split() */
+    /* After hang_split(), the collectives are first, and after them sends and receives. Collectives of a
      * communicator have the same place on all ranks, because sends and receives do not count. */
-    struct hang_call *calls;
+    struct live_call_view *calls;
     uint32_t call_count, collective_count;
     bool is_aligned; /* otherwise the places are unknown */
     uint64_t window, entered,
@@ -95,23 +83,19 @@ struct hang_rank {
     uint32_t seat_count;
 };
 
-struct hang_member {
-    uint32_t rank, seat; /* indices */
-};
-
 struct hang_communicator {
     uint64_t id;
     uint32_t size; /* at least the number of members */
-    uint32_t member_count;
-    struct hang_member *members; /* in the order of the ranks */
-    uint64_t floor;              /* places below have ended on some rank */
-    uint64_t least, most;        /* of the members' `entered`; equal without aligned ones */
+    size_t member_count, member_capacity;
+    struct hang_seat **members; /* in the order of the ranks */
+    uint64_t floor;             /* places below have ended on some rank */
+    uint64_t least, most;       /* of the members' `entered`; equal without aligned ones */
 };
 
 struct hang_model {
-    struct hang_rank *ranks; /* by rank after hang_join() */
+    struct hang_rank *ranks; /* by rank after hang_split() */
     size_t rank_count, rank_capacity;
-    struct hang_communicator *communicators; /* of hang_join(), the small ones first */
+    struct hang_communicator *communicators; /* of hang_split(), the small ones first */
     size_t communicator_count;
     char **texts;
     size_t text_count, text_capacity;
@@ -130,13 +114,20 @@ void hang_set_line(struct hang_model *model, struct hang_rank *rank, const char 
 /* A rank of a live state. Its place outside CUDA and NCCL is unknown (HANG_HOST). */
 struct hang_rank *hang_add_live(struct hang_model *model, const char *host, const struct live_view *view);
 
-/* Divides a model, which is empty then, into jobs: ranks that share communicators. Ranks without any belong
- * to the only job, or are one each. The caller deinits and frees the jobs. Then joins each of them. Processes
- * that have ended are dead if others of their job live, or have ended later (HANG_STILL_NS). */
+/* Divides a model into jobs: ranks that share communicators. Ranks without any belong to the only job, or are
+ * one each. The model keeps their texts; the caller deinits and frees the jobs. Processes that have ended are
+ * dead if others of their job live, or have ended later (HANG_STILL_NS). */
 struct hang_model *hang_split(struct hang_model *model, size_t *count);
 
+static inline uint64_t hang_place_key(uint32_t communicator, uint64_t place)
+{
+    return collective_mix(hash_mix(communicator), place);
+}
 /* The call of a collective at a place; NULL: not remembered. */
-const struct hang_call *hang_call_at(const struct hang_seat *seat, uint64_t place);
+const struct live_call_view *hang_call_at(const struct hang_seat *seat, uint64_t place);
+/* The same of the first member that remembers it. */
+const struct live_call_view *hang_call_of(const struct hang_model *model, uint32_t communicator,
+                                          uint64_t place);
 /* The rank's part in a communicator; NULL: none. */
 const struct hang_seat *hang_seat_of(const struct hang_rank *rank, uint32_t communicator);
 /* Whether all of its processes have ended. */

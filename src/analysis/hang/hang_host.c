@@ -275,31 +275,32 @@ static void add_line(struct hang_rank *to, const struct hang_rank *report)
 
 void hang_drop_repeated(struct hang_model *model)
 {
-    struct int_map known = {0}, processes = {0};
-    size_t kept = 0;
-    for (uint32_t i = 0; i < model->rank_count; i++) {
-        struct hang_rank *rank = &model->ranks[i];
-        if (rank->started_ticks && int_map_get(&processes, process_key(rank, 0)) == MAP_NONE)
-            int_map_set(&processes, process_key(rank, 0), i);
+    struct hang_rank *kept = xcalloc(model->rank_count + 1, sizeof *kept);
+    struct int_map known = {0}; /* processes, with and without the time of their start */
+    uint32_t count = 0;
+    for (size_t i = 0; i < 2 * model->rank_count; i++) {
+        struct hang_rank *rank = &model->ranks[i % model->rank_count];
+        bool is_report = i >= model->rank_count; /* they come last */
+        if (is_report != !rank->started_ticks)
+            continue;
+        uint64_t process = process_key(rank, 0);
+        uint32_t live = int_map_get(&known, process_key(rank, rank->started_ticks));
+        if (live == MAP_NONE) {
+            kept[count] = *rank;
+            if (!is_report && int_map_get(&known, process) == MAP_NONE)
+                int_map_set(&known, process, count);
+            if (!is_report)
+                int_map_set(&known, process_key(rank, rank->started_ticks), count);
+            count++;
+            continue;
+        }
+        if (is_report)
+            add_line(&kept[live], rank);
+        hang_rank_deinit(rank);
     }
-    for (size_t i = 0; i < model->rank_count; i++) {
-        const struct hang_rank *rank = &model->ranks[i];
-        uint32_t live = rank->started_ticks ? MAP_NONE : int_map_get(&processes, process_key(rank, 0));
-        if (live != MAP_NONE)
-            add_line(&model->ranks[live], rank);
-    }
-    for (size_t i = 0; i < model->rank_count; i++) {
-        struct hang_rank *rank = &model->ranks[i];
-        bool is_repeated =
-            rank->started_ticks
-                ? int_map_exchange(&known, process_key(rank, rank->started_ticks), 0) != MAP_NONE
-                : int_map_get(&processes, process_key(rank, 0)) != MAP_NONE;
-        if (is_repeated)
-            hang_rank_deinit(rank);
-        else
-            model->ranks[kept++] = *rank;
-    }
-    model->rank_count = kept;
+    free(model->ranks);
+    model->ranks = kept;
+    model->rank_capacity = model->rank_count + 1;
+    model->rank_count = count;
     int_map_deinit(&known);
-    int_map_deinit(&processes);
 }

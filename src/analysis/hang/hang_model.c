@@ -14,7 +14,7 @@ static const struct {
 #define HANG_PLACE_TEXT(id, word, text) {word, text},
     HANG_PLACES(HANG_PLACE_TEXT)};
 
-const char *hang_where_word(enum hang_where where)
+const char *hang_where_word(uint32_t where)
 {
     return places[where].word;
 }
@@ -22,14 +22,6 @@ const char *hang_where_word(enum hang_where where)
 const char *hang_where_text(enum hang_where where)
 {
     return places[where].text;
-}
-
-enum hang_where hang_where_of(const char *word)
-{
-    for (int i = 0; word && i < HANG_WHERE_COUNT; i++)
-        if (strcmp(word, places[i].word) == 0)
-            return (enum hang_where)i;
-    return HANG_UNKNOWN;
 }
 
 void hang_rank_deinit(struct hang_rank *rank)
@@ -81,18 +73,10 @@ enum hang_where hang_where_in_call(const char *function)
     return strstr(function, "Synchronize") || (is_copy && !strstr(function, "Async")) ? HANG_SYNC : HANG_CUDA;
 }
 
-const char *hang_operation_word(uint8_t operation)
+const char *hang_operation_word(uint32_t operation)
 {
     const char *word = collective_text((enum collective_operation)operation);
     return word ? word : "unknown";
-}
-
-uint8_t hang_operation_of(const char *word)
-{
-    for (uint8_t i = COLLECTIVE_NONE + 1; word && i < COLLECTIVE_COUNT; i++)
-        if (strcmp(word, hang_operation_word(i)) == 0)
-            return i;
-    return COLLECTIVE_UNKNOWN;
 }
 
 /* The main thread counts, or else any thread that is in a call. */
@@ -122,10 +106,10 @@ static void set_where(struct hang_model *model, struct hang_rank *rank, const st
 {
     const struct live_thread_view *nccl = thread_in(view->nccl_calls, view->nccl_call_count, view->pid);
     const struct live_thread_view *cuda = thread_in(view->cuda_calls, view->cuda_call_count, view->pid);
-    bool is_nccl =
-        nccl && !(cuda && (int64_t)cuda->thread == view->pid && (int64_t)nccl->thread != view->pid);
-    const char *name = is_nccl ? nccl->name : cuda ? cuda->name : NULL;
-    rank->where = is_nccl          ? HANG_NCCL
+    bool is_cuda =
+        cuda && (!nccl || ((int64_t)cuda->thread == view->pid && (int64_t)nccl->thread != view->pid));
+    const char *name = is_cuda ? cuda->name : nccl ? nccl->name : NULL;
+    rank->where = name && !is_cuda ? HANG_NCCL
                   : name           ? hang_where_in_call(name)
                   : view->has_look ? HANG_HOST
                                    : HANG_UNKNOWN;
@@ -151,19 +135,9 @@ static void add_seat(struct hang_model *model, struct hang_seat *seat, const str
                                .local_ranks = view->local_ranks,
                                .call_count = view->call_count};
     seat->calls = xcalloc(view->call_count + 1, sizeof *seat->calls);
-    for (uint32_t i = 0; i < view->call_count; i++) {
-        const struct live_call_view *call = &view->calls[i];
-        seat->calls[i] = (struct hang_call){.number = call->number,
-                                            .ordinal = call->ordinal,
-                                            .enqueued_ns = call->enqueued_ns,
-                                            .bytes = call->bytes,
-                                            .line = hang_keep(model, live_view_code_line(state, call->code)),
-                                            .thread = call->thread,
-                                            .peer = call->peer,
-                                            .operation = call->operation,
-                                            .datatype = call->datatype,
-                                            .flags = call->flags};
-    }
+    memcpy(seat->calls, view->calls, view->call_count * sizeof *seat->calls);
+    for (uint32_t i = 0; i < view->call_count; i++)
+        seat->calls[i].line = hang_keep(model, live_view_code_line(state, view->calls[i].code));
 }
 
 struct hang_rank *hang_add_live(struct hang_model *model, const char *host, const struct live_view *view)
@@ -205,11 +179,8 @@ static uint32_t *find_jobs(const struct hang_model *model)
         const struct hang_rank *rank = &model->ranks[i];
         parents[i] = i;
         for (uint32_t s = 0; s < rank->seat_count; s++) {
-            uint64_t key = hash_mix(rank->seats[s].id) ^ rank->user;
-            uint32_t other = int_map_get(&first, key);
-            if (other == MAP_NONE)
-                int_map_set(&first, key, i);
-            else
+            uint32_t other = int_map_exchange(&first, hash_mix(rank->seats[s].id) ^ rank->user, i);
+            if (other != MAP_NONE)
                 parents[root_of(parents, i)] = root_of(parents, other);
         }
     }
@@ -217,31 +188,19 @@ static uint32_t *find_jobs(const struct hang_model *model)
     return parents;
 }
 
-static void move_rank(struct hang_model *job, const struct hang_rank *rank)
-{
-    struct hang_rank *moved = hang_add(job);
-    *moved = *rank;
-    moved->host = hang_keep(job, rank->host);
-    moved->function = hang_keep(job, rank->function);
-    moved->line = hang_keep(job, rank->line);
-    for (uint32_t s = 0; s < moved->seat_count; s++)
-        for (uint32_t i = 0; i < moved->seats[s].call_count; i++)
-            moved->seats[s].calls[i].line = hang_keep(job, moved->seats[s].calls[i].line);
-}
-
 /* The job of a rank without communicators: the only one of its size that has them, or else that of such
- * ranks. `known` jobs have communicators. HANG_NONE: a new one. */
-static uint32_t job_of_single(const struct hang_model *jobs, size_t known, size_t count,
-                              const struct hang_rank *rank)
+ * ranks. `known` jobs have communicators. Otherwise a new one. */
+static size_t job_of_single(const struct hang_model *jobs, size_t known, size_t count,
+                            const struct hang_rank *rank)
 {
-    uint32_t found = HANG_NONE;
-    for (uint32_t i = 0; rank->rank >= 0 && i < count; i++) {
+    size_t found = count;
+    for (size_t i = 0; rank->rank >= 0 && i < count; i++) {
         const struct hang_rank *first = &jobs[i].ranks[0];
         if (first->rank < 0 || first->user != rank->user || first->world_size != rank->world_size)
             continue;
-        if (i < known && found != HANG_NONE)
-            return HANG_NONE; /* either of two */
-        if (found == HANG_NONE)
+        if (i < known && found != count)
+            return count; /* either of two */
+        if (found == count)
             found = i;
     }
     return found;
@@ -261,27 +220,11 @@ static int by_size(const void *a, const void *b)
     const struct hang_communicator *left = a, *right = b;
     int order = ORDER(left->size, right->size);
     if (!order)
-        order = ORDER(left->members[0].rank, right->members[0].rank);
+        order = ORDER(left->members[0]->owner, right->members[0]->owner);
     return order ? order : ORDER(left->id, right->id);
 }
 
-static void add_members(struct hang_model *model, struct int_map *numbers)
-{
-    for (uint32_t i = 0; i < model->rank_count; i++)
-        for (uint32_t s = 0; s < model->ranks[i].seat_count; s++) {
-            struct hang_seat *seat = &model->ranks[i].seats[s];
-            struct hang_communicator *found = &model->communicators[int_map_get(numbers, seat->id)];
-            found->id = seat->id;
-            found->size = seat->size > found->size ? seat->size : found->size;
-            if (!found->members) { /* counted before */
-                found->members = xcalloc(found->member_count, sizeof *found->members);
-                found->member_count = 0;
-            }
-            found->members[found->member_count++] = (struct hang_member){i, s};
-        }
-}
-
-static bool is_p2p(const struct hang_call *call)
+static bool is_p2p(const struct live_call_view *call)
 {
     return collective_is_p2p((enum collective_operation)call->operation);
 }
@@ -290,9 +233,9 @@ static bool is_p2p(const struct hang_call *call)
 static void divide_calls(struct hang_seat *seat)
 {
     uint32_t local = seat->local_ranks, used = 0, p2p = 0;
-    struct hang_call *others = xcalloc(seat->call_count + 1, sizeof *others);
+    struct live_call_view *others = xcalloc(seat->call_count + 1, sizeof *others);
     for (uint32_t i = 0; i < seat->call_count; i++) {
-        const struct hang_call call = seat->calls[i];
+        const struct live_call_view call = seat->calls[i];
         if (is_p2p(&call))
             others[p2p++] = call;
         else if (call.number % local == local - 1)
@@ -311,7 +254,7 @@ static void place_among_p2p(struct hang_seat *seat, uint32_t operations)
     uint32_t seen = 0;
     seat->window = 0;
     for (uint32_t i = 0; i < seat->collective_count; i++) {
-        const struct hang_call *call = &seat->calls[i];
+        const struct live_call_view *call = &seat->calls[i];
         if (!(seen & 1u << call->operation))
             seat->window += call->ordinal;
         seen |= 1u << call->operation;
@@ -346,7 +289,7 @@ static void join(struct hang_model *model, uint32_t number)
     uint32_t operations = 0;
     bool has_p2p = false, is_first = true;
     for (uint32_t i = 0; i < found->member_count; i++) {
-        struct hang_seat *seat = &model->ranks[found->members[i].rank].seats[found->members[i].seat];
+        struct hang_seat *seat = found->members[i];
         seat->communicator = number;
         divide_calls(seat);
         has_p2p |= seat->collective_count < seat->call_count;
@@ -354,7 +297,7 @@ static void join(struct hang_model *model, uint32_t number)
             operations |= 1u << seat->calls[c].operation;
     }
     for (uint32_t i = 0; i < found->member_count; i++) {
-        struct hang_seat *seat = &model->ranks[found->members[i].rank].seats[found->members[i].seat];
+        struct hang_seat *seat = found->members[i];
         place(seat, operations, has_p2p);
         if (!seat->is_aligned)
             continue;
@@ -407,26 +350,33 @@ static void place_ended(struct hang_model *model)
     }
 }
 
-static void join_all(struct hang_model *model)
+static void add_members(struct hang_model *model)
 {
     struct int_map numbers = {0};
+    size_t capacity = 0;
+    for (uint32_t i = 0; i < model->rank_count; i++)
+        for (uint32_t s = 0; s < model->ranks[i].seat_count; s++) {
+            struct hang_seat *seat = &model->ranks[i].seats[s];
+            uint32_t number = int_map_number(&numbers, seat->id);
+            if (number == model->communicator_count)
+                *XADD(model->communicators, model->communicator_count, capacity) =
+                    (struct hang_communicator){.id = seat->id};
+            struct hang_communicator *of = &model->communicators[number];
+            *XADD(of->members, of->member_count, of->member_capacity) = seat;
+            seat->owner = i;
+            of->size = seat->size > of->size ? seat->size : of->size;
+            of->size = of->member_count > of->size ? (uint32_t)of->member_count : of->size;
+        }
+    int_map_deinit(&numbers);
+}
+
+static void join_all(struct hang_model *model)
+{
     for (size_t i = 0; i < model->rank_count; i++)
         bound(&model->ranks[i]);
     place_ended(model);
     sort_array(model->ranks, model->rank_count, sizeof *model->ranks, by_rank);
-    for (size_t i = 0; i < model->rank_count; i++)
-        for (uint32_t s = 0; s < model->ranks[i].seat_count; s++)
-            int_map_number(&numbers, model->ranks[i].seats[s].id);
-    model->communicator_count = numbers.count;
-    model->communicators = xcalloc(numbers.count + 1, sizeof *model->communicators);
-    for (size_t i = 0; i < model->rank_count; i++)
-        for (uint32_t s = 0; s < model->ranks[i].seat_count; s++)
-            model->communicators[int_map_get(&numbers, model->ranks[i].seats[s].id)].member_count++;
-    add_members(model, &numbers);
-    int_map_deinit(&numbers);
-    for (size_t i = 0; i < model->communicator_count; i++)
-        if (model->communicators[i].size < model->communicators[i].member_count)
-            model->communicators[i].size = model->communicators[i].member_count;
+    add_members(model);
     sort_array(model->communicators, model->communicator_count, sizeof *model->communicators, by_size);
     for (uint32_t i = 0; i < model->communicator_count; i++)
         join(model, i);
@@ -439,16 +389,16 @@ struct hang_model *hang_split(struct hang_model *model, size_t *count)
     struct hang_model *jobs = xcalloc(model->rank_count + 1, sizeof *jobs);
     for (uint32_t i = 0; i < model->rank_count; i++)
         if (model->ranks[i].seat_count)
-            move_rank(&jobs[int_map_number(&numbers, root_of(parents, i))], &model->ranks[i]);
+            *hang_add(&jobs[int_map_number(&numbers, root_of(parents, i))]) = model->ranks[i];
     size_t known = *count = numbers.count;
     for (uint32_t i = 0; i < model->rank_count; i++) {
         if (model->ranks[i].seat_count)
             continue;
-        uint32_t job = job_of_single(jobs, known, *count, &model->ranks[i]);
-        move_rank(&jobs[job == HANG_NONE ? (*count)++ : job], &model->ranks[i]);
+        size_t job = job_of_single(jobs, known, *count, &model->ranks[i]);
+        *count += job == *count;
+        *hang_add(&jobs[job]) = model->ranks[i];
     }
-    model->rank_count = 0; /* the parts belong to the jobs */
-    hang_deinit(model);
+    model->rank_count = 0; /* they belong to the jobs */
     int_map_deinit(&numbers);
     free(parents);
     for (size_t i = 0; i < *count; i++)
@@ -456,11 +406,21 @@ struct hang_model *hang_split(struct hang_model *model, size_t *count)
     return jobs;
 }
 
-const struct hang_call *hang_call_at(const struct hang_seat *seat, uint64_t place)
+const struct live_call_view *hang_call_at(const struct hang_seat *seat, uint64_t place)
 {
     return seat->is_aligned && place >= seat->window && place - seat->window < seat->collective_count
                ? &seat->calls[place - seat->window]
                : NULL;
+}
+
+const struct live_call_view *hang_call_of(const struct hang_model *model, uint32_t communicator,
+                                          uint64_t place)
+{
+    const struct hang_communicator *of = &model->communicators[communicator];
+    const struct live_call_view *call = NULL;
+    for (size_t i = 0; i < of->member_count && !call; i++)
+        call = hang_call_at(of->members[i], place);
+    return call;
 }
 
 const struct hang_seat *hang_seat_of(const struct hang_rank *rank, uint32_t communicator)

@@ -9,17 +9,17 @@
 
 /* A call that a rank made at a place of a communicator, or of the only one like it of which it is a member.
  */
-static const struct hang_call *call_like(const struct hang_model *model, const struct hang_rank *rank,
-                                         uint32_t communicator, uint64_t place, const struct hang_call *like,
-                                         uint32_t not_this)
+static const struct live_call_view *call_like(const struct hang_model *model, const struct hang_rank *rank,
+                                              uint32_t communicator, uint64_t place,
+                                              const struct live_call_view *like, uint32_t not_this)
 {
     const struct hang_seat *own = hang_seat_of(rank, communicator);
-    const struct hang_call *found = NULL;
+    const struct live_call_view *found = NULL;
     if (own)
         return hang_call_at(own, place);
     for (uint32_t s = 0; s < rank->seat_count; s++) {
         const struct hang_seat *seat = &rank->seats[s];
-        const struct hang_call *call = hang_call_at(seat, place);
+        const struct live_call_view *call = hang_call_at(seat, place);
         if (seat->communicator == not_this || !call || !hang_calls_match(call, like) ||
             model->communicators[seat->communicator].size != model->communicators[communicator].size)
             continue;
@@ -30,25 +30,12 @@ static const struct hang_call *call_like(const struct hang_model *model, const s
     return found;
 }
 
-static const struct hang_call *call_of_any(const struct hang_model *model, uint32_t communicator,
-                                           uint64_t place)
-{
-    const struct hang_communicator *of = &model->communicators[communicator];
-    for (uint32_t i = 0; i < of->member_count; i++) {
-        const struct hang_rank *rank = &model->ranks[of->members[i].rank];
-        const struct hang_call *call = hang_call_at(&rank->seats[of->members[i].seat], place);
-        if (call)
-            return call;
-    }
-    return NULL;
-}
-
 /* -1: a first; 1: b first; 0: it did not make both, or at once. */
 static int vote(const struct hang_model *model, const struct hang_rank *rank, const struct hang_verdict *pair)
 {
-    const struct hang_call *a =
+    const struct live_call_view *a =
         call_like(model, rank, pair->communicator, pair->place, &pair->call, pair->other);
-    const struct hang_call *b =
+    const struct live_call_view *b =
         call_like(model, rank, pair->other, pair->other_place, &pair->own, pair->communicator);
     return !a || !b || a->enqueued_ns == b->enqueued_ns ? 0 : a->enqueued_ns < b->enqueued_ns ? -1 : 1;
 }
@@ -74,10 +61,11 @@ static void name_order(const struct hang_model *model, const int *votes, const s
     text_add(&verdict->evidence, " first\n");
 }
 
-bool hang_find_order(const struct hang_model *model, uint32_t a, uint64_t place_a, uint32_t b,
-                     uint64_t place_b, struct hang_verdict *verdict)
+static bool compare_order(const struct hang_model *model, uint32_t a, uint64_t place_a, uint32_t b,
+                          uint64_t place_b, struct hang_verdict *verdict)
 {
-    const struct hang_call *first = call_of_any(model, a, place_a), *second = call_of_any(model, b, place_b);
+    const struct live_call_view *first = hang_call_of(model, a, place_a),
+                                *second = hang_call_of(model, b, place_b);
     const struct hang_verdict before = *verdict;
     if (!first || !second)
         return false;
@@ -114,14 +102,17 @@ static int by_time(const void *a, const void *b)
     return ORDER(((const struct open_call *)a)->enqueued_ns, ((const struct open_call *)b)->enqueued_ns);
 }
 
-static size_t find_open(const struct hang_model *model, const struct hang_rank *rank, struct open_call *calls)
+static size_t find_open(const struct hang_model *model, const struct hang_rank *rank,
+                        const struct int_map *waited, struct open_call *calls)
 {
     size_t count = 0;
     for (uint32_t s = 0; s < rank->seat_count; s++) {
         const struct hang_seat *seat = &rank->seats[s];
         uint64_t floor = model->communicators[seat->communicator].floor;
         for (uint32_t i = 0; seat->is_aligned && i < seat->collective_count; i++)
-            if (seat->window + i >= floor)
+            if (seat->window + i >= floor &&
+                (!waited ||
+                 int_map_get(waited, hang_place_key(seat->communicator, seat->window + i)) != MAP_NONE))
                 calls[count++] =
                     (struct open_call){seat->calls[i].enqueued_ns, seat->window + i, seat->communicator};
     }
@@ -136,32 +127,39 @@ static bool differs(const struct hang_model *model, const struct open_call *firs
     bool has[2] = {false, false};
     const struct hang_communicator *of = &model->communicators[first->communicator];
     for (uint32_t i = 0; i < of->member_count; i++) {
-        const struct hang_rank *rank = &model->ranks[of->members[i].rank];
+        const struct hang_rank *rank = &model->ranks[of->members[i]->owner];
         const struct hang_seat *other = hang_seat_of(rank, second->communicator);
-        const struct hang_call *a = hang_call_at(&rank->seats[of->members[i].seat], first->place);
-        const struct hang_call *b = other ? hang_call_at(other, second->place) : NULL;
+        const struct live_call_view *a = hang_call_at(of->members[i], first->place);
+        const struct live_call_view *b = other ? hang_call_at(other, second->place) : NULL;
         if (a && b && a->enqueued_ns != b->enqueued_ns)
             has[a->enqueued_ns > b->enqueued_ns] = true;
     }
     return has[0] && has[1];
 }
 
-bool hang_find_other_order(const struct hang_model *model, struct hang_verdict *verdict)
+bool hang_find_order(const struct hang_model *model, const struct int_map *waited,
+                     struct hang_verdict *verdict)
 {
     struct open_call *calls = xcalloc(LIVE_COMMUNICATORS * LIVE_ENTRIES, sizeof *calls);
+    struct int_map tried = {0};
     bool is_found = false;
     for (size_t r = 0; r < model->rank_count && !is_found; r++) {
-        size_t count = find_open(model, &model->ranks[r], calls);
+        size_t count = find_open(model, &model->ranks[r], waited, calls);
         for (size_t i = 1; i < count && !is_found; i++) {
             const struct open_call *first = &calls[i - 1], *second = &calls[i];
             if (second->communicator < first->communicator) /* the smaller one is searched */
                 first = second, second = &calls[i - 1];
-            is_found = first->communicator != second->communicator && differs(model, first, second) &&
-                       hang_find_order(model, first->communicator, first->place, second->communicator,
-                                       second->place, verdict);
+            uint64_t pair = collective_mix(hang_place_key(first->communicator, first->place),
+                                           hang_place_key(second->communicator, second->place));
+            if (first->communicator == second->communicator ||
+                (waited ? int_map_exchange(&tried, pair, 0) != MAP_NONE : !differs(model, first, second)))
+                continue;
+            is_found = compare_order(model, first->communicator, first->place, second->communicator,
+                                     second->place, verdict);
         }
     }
-    verdict->is_sure = false;
+    verdict->is_sure &= waited != NULL;
+    int_map_deinit(&tried);
     free(calls);
     return is_found;
 }
@@ -199,7 +197,7 @@ struct counted {
 static bool count_at(const struct hang_seat *seat, const struct hang_seat *checkpoint,
                      struct counted *counted, uint64_t *count)
 {
-    const struct hang_call *call = checkpoint ? hang_call_at(checkpoint, counted->place) : NULL;
+    const struct live_call_view *call = checkpoint ? hang_call_at(checkpoint, counted->place) : NULL;
     if (!call || !seat || !seat->is_aligned || !seat->collective_count ||
         call->enqueued_ns < seat->calls[0].enqueued_ns)
         return false;
@@ -236,9 +234,9 @@ static void count_members(const struct hang_model *model, struct counted *counte
     counted->kind_count = counted->possible = counted->counted = 0;
     counted->is_one_thread = true;
     for (uint32_t i = 0; i < of->member_count; i++) {
-        const struct hang_rank *rank = &model->ranks[of->members[i].rank];
+        const struct hang_rank *rank = &model->ranks[of->members[i]->owner];
         counted->possible += hang_seat_of(rank, counted->checkpoint) != NULL;
-        if (count_of(rank, &rank->seats[of->members[i].seat], counted, &calls))
+        if (count_of(rank, of->members[i], counted, &calls))
             counted->kinds[add_kind(counted, calls)].members++, counted->counted++;
     }
 }
@@ -334,16 +332,16 @@ static size_t compare(const struct hang_model *model, struct counted *counted, s
     size_t right = right_kind(counted), uneven = 0;
     uint64_t calls, least = right == SIZE_MAX ? UINT64_MAX : counted->kinds[right].calls;
     for (uint32_t i = 0; i < of->member_count; i++) {
-        const struct hang_rank *rank = &model->ranks[of->members[i].rank];
-        if (!is_uneven(rank, &rank->seats[of->members[i].seat], counted, right, &calls))
+        const struct hang_rank *rank = &model->ranks[of->members[i]->owner];
+        if (!is_uneven(rank, of->members[i], counted, right, &calls))
             continue;
         uneven++;
         if (!verdict)
             continue;
-        hang_verdict_add(verdict, of->members[i].rank);
+        hang_verdict_add(verdict, of->members[i]->owner);
         verdict->kind = right != SIZE_MAX && calls > counted->kinds[right].calls ? HANG_EXTRA : HANG_SKIPPED;
         least = calls < least ? calls : least;
-        add_evidence(model, counted, right, of->members[i].rank, calls, verdict);
+        add_evidence(model, counted, right, of->members[i]->owner, calls, verdict);
     }
     if (!verdict)
         return right == SIZE_MAX || counted->kinds[right].members + counted->kinds[right].votes > uneven
@@ -352,8 +350,8 @@ static size_t compare(const struct hang_model *model, struct counted *counted, s
     verdict->is_sure = right != SIZE_MAX && counted->is_one_thread;
     verdict->communicator = counted->communicator;
     verdict->place = least;
-    const struct hang_call *call = call_of_any(model, counted->communicator, least);
-    verdict->call = verdict->own = call ? *call : (struct hang_call){.peer = LIVE_NO_PEER};
+    const struct live_call_view *call = hang_call_of(model, counted->communicator, least);
+    verdict->call = verdict->own = call ? *call : (struct live_call_view){.peer = LIVE_NO_PEER};
     return uneven;
 }
 
@@ -399,8 +397,8 @@ bool hang_find_uneven(const struct hang_model *model, uint32_t communicator, str
     struct counted best = {.kind_count = 0};
     bool is_behind_done = false, is_ahead_done = false;
     for (uint32_t i = 0; i < of->member_count; i++) {
-        const struct hang_rank *rank = &model->ranks[of->members[i].rank];
-        bool is_behind = rank->seats[of->members[i].seat].entered == of->least;
+        const struct hang_rank *rank = &model->ranks[of->members[i]->owner];
+        bool is_behind = of->members[i]->entered == of->least;
         if (is_behind ? is_behind_done : is_ahead_done)
             continue;
         find_best(model, communicator, rank, &best);

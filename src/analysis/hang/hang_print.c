@@ -1,5 +1,6 @@
 #include "analysis/hang/hang_print.h"
 
+#include "analysis/hang/hang_read.h"
 #include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 
@@ -60,58 +61,42 @@ static struct group *find_groups(const struct hang_model *model, const struct ha
     return groups;
 }
 
-static void print_line(FILE *out, struct text *line, const struct hang_style *style)
-{
-    struct text fitted = {0};
-    text_add_fitted(&fitted, line->data ? line->data : "", style->columns, style->utf8);
-    fprintf(out, "%s\n", fitted.data ? fitted.data : "");
-    text_deinit(&fitted);
-    text_clear(line);
-}
-
-static void add_row(struct text *line, const struct hang_model *model, const struct group *group,
+static void add_row(struct text *text, const struct hang_model *model, const struct group *group,
                     const struct hang_style *style)
 {
     struct text ranks = {0};
     char count[TEXT_NUMBER_BYTES];
     hang_add_ranks(&ranks, model, group->ranks, group->count);
-    const char *numbers = strchr(ranks.data, ' ') + 1;
-    text_add(line, group->is_cause ? "> " : "  ");
-    text_add_column(line, text_count(count, group->count), 6, true, style->utf8);
-    text_add(line, "  ");
-    text_add_column(line, numbers, 24, false, style->utf8);
-    text_add(line, "  ");
-    text_add_column(line, hang_where_text(group->first->where), 29, false, style->utf8);
-    text_add(line, "  ");
-    if (group->first->function)
-        text_add_clean(line, group->first->function, style->utf8);
-    if (group->first->line) {
-        text_add(line, " ");
-        text_add_clean(line, group->first->line, style->utf8);
-    }
+    text_add(text, group->is_cause ? "> " : "  ");
+    text_add_column(text, text_count(count, group->count), 6, true, style->utf8);
+    text_add(text, "  ");
+    text_add_column(text, strchr(ranks.data, ' ') + 1, 24, false, style->utf8);
+    text_add(text, "  ");
+    text_add_column(text, hang_where_text(group->first->where), 29, false, style->utf8);
+    text_add(text, "  ");
+    text_add_clean(text, group->first->function ? group->first->function : "", style->utf8);
+    text_add(text, group->first->line ? " " : "");
+    text_add_clean(text, group->first->line ? group->first->line : "", style->utf8);
     if (group->first->step >= 0)
-        text_add_format(line, " (step %" PRId64 ")", group->first->step);
+        text_add_format(text, " (step %" PRId64 ")", group->first->step);
+    text_add(text, "\n");
     text_deinit(&ranks);
 }
 
-static void print_places(FILE *out, const struct hang_model *model, const struct hang_verdict *verdict,
-                         const struct hang_style *style)
+static void add_places(struct text *text, const struct hang_model *model, const struct hang_verdict *verdict,
+                       const struct hang_style *style)
 {
-    struct text line = {0};
     size_t count;
     struct group *groups = find_groups(model, verdict, &count);
-    fprintf(out, "\n   RANKS  %-24s  %-29s  FUNCTION AND LINE\n", "WHICH", "HOST CODE IS");
+    text_add_format(text, "\n   RANKS  %-24s  %-29s  FUNCTION AND LINE\n", "WHICH", "HOST CODE IS");
     for (size_t g = 0; g < count; g++) {
-        if (g < HANG_ROWS_MAX) {
-            add_row(&line, model, &groups[g], style);
-            print_line(out, &line, style);
-        }
+        if (g < HANG_ROWS_MAX)
+            add_row(text, model, &groups[g], style);
         free(groups[g].ranks);
     }
     if (count > HANG_ROWS_MAX)
-        fprintf(out, "  and %zu more places\n", count - HANG_ROWS_MAX);
+        text_add_format(text, "  and %zu more places\n", count - HANG_ROWS_MAX);
     free(groups);
-    text_deinit(&line);
 }
 
 /* Facts that a better answer would need. */
@@ -131,26 +116,20 @@ static void add_gaps(struct text *text, const struct hang_model *model)
             has_no_types |= seat->collective_count && !seat->calls[0].datatype;
         }
     }
-    if (has_limits)
-        text_add(text, "which of the latest collectives have ended\n");
-    if (has_no_types)
-        text_add(
-            text,
-            "data types of collectives (NCCL reports only bytes, unless its profiler plugin is enabled)\n");
-    if (has_no_watch)
-        text_add(text, "where some hosts are\n");
+    text_add(text, has_limits ? "which of the latest collectives have ended\n" : "");
+    text_add(
+        text,
+        has_no_types
+            ? "data types of collectives (NCCL reports only bytes, unless its profiler plugin is enabled)\n"
+            : "");
+    text_add(text, has_no_watch ? "where some hosts are\n" : "");
 }
 
-static void print_lines(FILE *out, const char *lines, const char *before, const struct hang_style *style)
+static void add_lines(struct text *text, const char *title, const char *lines)
 {
-    struct text line = {0};
-    for (const char *at = lines, *end; at && (end = strchr(at, '\n')); at = end + 1) {
-        text_add(&line, before);
-        text_add_bytes(&line, at, (size_t)(end - at));
-        text_add_char(&line, 0, 0);
-        print_line(out, &line, style);
-    }
-    text_deinit(&line);
+    text_add(text, lines ? title : "");
+    for (const char *at = lines, *end; at && (end = strchr(at, '\n')); at = end + 1)
+        text_add_format(text, "  %.*s", (int)(end - at + 1), at);
 }
 
 /* Where to log in. */
@@ -162,10 +141,8 @@ static void add_processes(struct text *text, const struct hang_model *model,
         if (rank->rank >= 0)
             text_add_format(text, "Rank %" PRId64 " is ", rank->rank);
         text_add_format(text, "process %" PRId32, rank->pid);
-        if (rank->host && *rank->host) {
-            text_add(text, " on ");
-            text_add_clean(text, rank->host, false);
-        }
+        text_add(text, rank->host && *rank->host ? " on " : "");
+        text_add_clean(text, rank->host ? rank->host : "", false);
         text_add(text, ".\n");
     }
 }
@@ -179,41 +156,47 @@ static uint64_t longest_stall(const struct hang_model *model)
     return longest;
 }
 
+static void print_fitted(FILE *out, char *lines, const struct hang_style *style)
+{
+    struct text fitted = {0};
+    for (char *line = lines, *end; line && (end = strchr(line, '\n')); line = end + 1) {
+        *end = 0;
+        text_add_fitted(&fitted, line, style->columns, style->utf8);
+        text_add(&fitted, "\n");
+    }
+    fprintf(out, "%s", fitted.data ? fitted.data : "");
+    text_deinit(&fitted);
+}
+
 void hang_print(FILE *out, const struct hang_model *model, const struct hang_verdict *verdict,
                 const struct hang_style *style)
 {
-    struct text headline = {0}, gaps = {0}, processes = {0};
+    struct text headline = {0}, lines = {0}, gaps = {0};
     char duration[TEXT_NUMBER_BYTES];
     size_t expected = hang_expected(model);
     hang_add_headline(&headline, model, verdict);
     if (verdict->kind == HANG_NOTHING) {
         fprintf(out, "No hang in %zu of %zu ranks: %s\n", model->rank_count, expected, headline.data);
-        text_deinit(&headline);
-        return;
+    } else {
+        fprintf(out, "HANG for %s, %zu of %zu ranks known: %s.\n%s%s\n",
+                text_duration(duration, longest_stall(model), style->utf8), model->rank_count, expected,
+                headline.data,
+                hang_has_ended(model) ? "The job has ended since then. This was its last second.\n" : "",
+                verdict->is_sure ? "This is sure." : "This is not sure.");
+        add_processes(&lines, model, verdict);
+        add_lines(&lines, "\nEvidence:\n", verdict->evidence.data);
+        add_places(&lines, model, verdict, style);
+        add_gaps(&gaps, model);
+        add_lines(&lines, "\nUnknown:\n", gaps.len ? gaps.data : NULL);
+        print_fitted(out, lines.data, style);
     }
-    fprintf(out, "HANG for %s, %zu of %zu ranks known: %s.\n",
-            text_duration(duration, longest_stall(model), style->utf8), model->rank_count, expected,
-            headline.data);
-    if (hang_has_ended(model))
-        fprintf(out, "The job has ended since then. This was its last second.\n");
-    fprintf(out, "%s\n", verdict->is_sure ? "This is sure." : "This is not sure.");
-    add_processes(&processes, model, verdict);
-    print_lines(out, processes.data, "", style);
-    if (verdict->evidence.len)
-        fprintf(out, "\nEvidence:\n");
-    print_lines(out, verdict->evidence.data, "  ", style);
-    print_places(out, model, verdict, style);
-    add_gaps(&gaps, model);
-    if (gaps.len)
-        fprintf(out, "\nUnknown:\n");
-    print_lines(out, gaps.data, "  ", style);
     text_deinit(&headline);
-    text_deinit(&processes);
+    text_deinit(&lines);
     text_deinit(&gaps);
 }
 
 static void write_call(struct json_writer *json, const char *key, const struct hang_model *model,
-                       uint32_t communicator, uint64_t place, const struct hang_call *call)
+                       uint32_t communicator, uint64_t place, const struct live_call_view *call)
 {
     char id[20];
     snprintf(id, sizeof id, "%" PRIx64, model->communicators[communicator].id);
@@ -226,8 +209,6 @@ static void write_call(struct json_writer *json, const char *key, const struct h
         json_write_text(json, "operation", hang_operation_word(call->operation));
         if (call->bytes != UINT64_MAX)
             json_write_unsigned(json, "bytes", call->bytes);
-        if (call->line)
-            json_write_text(json, "line", call->line);
     }
     json_write_object_end(json);
 }
@@ -251,19 +232,8 @@ void hang_write(struct json_writer *json, const struct hang_model *model, const 
     json_write_text(json, "headline", headline.data);
     json_write_bool(json, "ended", hang_has_ended(model));
     json_write_array(json, "culprits");
-    for (size_t i = 0; i < verdict->rank_count; i++) {
-        const struct hang_rank *rank = &model->ranks[verdict->ranks[i]];
-        json_write_object(json, NULL);
-        json_write_signed(json, "rank", rank->rank);
-        json_write_text(json, "host", rank->host ? rank->host : "");
-        json_write_signed(json, "pid", rank->pid);
-        json_write_text(json, "where", hang_where_word(rank->where));
-        if (rank->function)
-            json_write_text(json, "function", rank->function);
-        if (rank->line)
-            json_write_text(json, "line", rank->line);
-        json_write_object_end(json);
-    }
+    for (size_t i = 0; i < verdict->rank_count; i++)
+        hang_write_culprit(json, &model->ranks[verdict->ranks[i]]);
     json_write_array_end(json);
     if (verdict->communicator != HANG_NONE)
         write_call(json, "call", model, verdict->communicator, verdict->place, &verdict->call);

@@ -26,13 +26,12 @@ enum status hang_read_file(struct hang_model *model, const char *path, struct er
 /* Where a process is outside CUDA, from its state and the kernel function in which it sleeps. */
 enum hang_where hang_where_in_kernel(char state, const char *kernel_function, bool has_dead_child);
 
-/* Adds the reports of a document of OTLP logs, the latest of each process. False: it is not OTLP. */
-struct yyjson_val;
-bool hang_read_logs(struct hang_model *model, struct yyjson_val *root);
-
 /* The ranks as members of an open object: "ranks", with their calls. */
 void hang_write_ranks(struct json_writer *json, const struct hang_model *model);
-/* Adds the ranks of documents that were written so. INVALID. */
+/* An item of an array: which process a rank is, and where. */
+void hang_write_culprit(struct json_writer *json, const struct hang_rank *rank);
+/* Adds the ranks of documents that were written so, and of reports in OTLP logs, of each process the latest.
+ * INVALID. */
 enum status hang_read_json(struct hang_model *model, char *text, size_t len, struct error *err) MUST_CHECK;
 
 /* Removes ranks of a process that was read before: a live state comes before a file of it. A report only adds

@@ -1,11 +1,10 @@
 #include "analysis/hang/hang_analyze.h"
 
+#include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define CIRCLE_STARTS 32 /* ranks from which circles are looked for */
 
 /* A call that ranks wait in: a place of a communicator, or a send or receive between two ranks. */
 struct node {
@@ -33,7 +32,7 @@ struct waits {
     size_t sink_count, sink_capacity;
     struct node *lacks; /* calls that waiting ranks have not made */
     size_t lack_count, lack_capacity;
-    struct int_map examined;
+    struct int_map examined; /* places of collectives that ranks wait in */
 };
 
 static const struct hang_rank *rank_of(const struct waits *waits, uint32_t rank)
@@ -43,7 +42,7 @@ static const struct hang_rank *rank_of(const struct waits *waits, uint32_t rank)
 
 static void consider(struct node *best, const struct hang_seat *seat, uint64_t place)
 {
-    const struct hang_call *call = hang_call_at(seat, place);
+    const struct live_call_view *call = hang_call_at(seat, place);
     uint64_t enqueued_ns = call ? call->enqueued_ns : 0; /* forgotten: the oldest */
     if (best->communicator == HANG_NONE || enqueued_ns < best->enqueued_ns)
         *best = (struct node){seat->communicator, place, HANG_NONE, COLLECTIVE_NONE, HANG_NONE, enqueued_ns};
@@ -54,11 +53,9 @@ static void consider(struct node *best, const struct hang_seat *seat, uint64_t p
 static uint32_t member_at(const struct waits *waits, uint32_t communicator, int32_t rank)
 {
     const struct hang_communicator *of = &waits->model->communicators[communicator];
-    for (uint32_t i = 0; i < of->member_count; i++) {
-        const struct hang_rank *member = rank_of(waits, of->members[i].rank);
-        if (rank >= 0 && member->seats[of->members[i].seat].rank == (uint32_t)rank)
-            return of->members[i].rank;
-    }
+    for (size_t i = 0; i < of->member_count && rank >= 0; i++)
+        if (of->members[i]->rank == (uint32_t)rank)
+            return of->members[i]->owner;
     return HANG_NONE;
 }
 
@@ -67,7 +64,7 @@ static bool count_p2p(const struct hang_seat *seat, uint8_t operation, uint32_t 
 {
     *count = 0;
     for (uint32_t i = seat->collective_count; i < seat->call_count; i++) {
-        const struct hang_call *call = &seat->calls[i];
+        const struct live_call_view *call = &seat->calls[i];
         if (call->operation == operation && call->peer == (int32_t)peer && call->ordinal >= *count)
             *count = call->ordinal + 1;
     }
@@ -78,7 +75,7 @@ static void consider_p2p(const struct waits *waits, struct node *best, uint32_t 
                          const struct hang_seat *seat)
 {
     for (uint32_t i = seat->collective_count; i < seat->call_count; i++) {
-        const struct hang_call *call = &seat->calls[i];
+        const struct live_call_view *call = &seat->calls[i];
         uint8_t other = call->operation == COLLECTIVE_SEND ? COLLECTIVE_RECV : COLLECTIVE_SEND;
         if (call->flags & LIVE_ENDED || call->operation == COLLECTIVE_SEND_RECV || seat->rank == HANG_NONE ||
             (best->communicator != HANG_NONE && call->enqueued_ns >= best->enqueued_ns))
@@ -123,12 +120,6 @@ static bool host_waits(const struct waits *waits, uint32_t rank)
            ((where == HANG_CUDA || where == HANG_UNKNOWN) && waits->at[rank].communicator != HANG_NONE);
 }
 
-static bool is_gone(const struct waits *waits, uint32_t rank)
-{
-    enum hang_where where = rank_of(waits, rank)->where;
-    return where == HANG_DEAD || where == HANG_FINISHED;
-}
-
 static void add_sink(struct waits *waits, enum sink kind, uint32_t rank, const struct node *node)
 {
     *XADD(waits->sinks, waits->sink_count, waits->sink_capacity) = (struct sink_found){kind, rank, *node};
@@ -137,28 +128,22 @@ static void add_sink(struct waits *waits, enum sink kind, uint32_t rank, const s
 /* Returns false if the member does not hold up the node itself. */
 static bool examine_member(struct waits *waits, const struct node *node, uint32_t member, bool has_called)
 {
-    enum hang_gpu gpu = rank_of(waits, member)->gpu;
-    if (!has_called && !host_waits(waits, member)) {
-        add_sink(waits, SINK_HOST, member, node);
-        return true;
-    }
-    if (is_gone(waits, member)) {
-        add_sink(waits, SINK_HOST, member, node);
-        return true;
-    }
-    if (gpu == HANG_GPU_COMPUTE) {
-        add_sink(waits, SINK_KERNEL, member, node);
-        return true;
-    }
-    if (!has_called) {
-        *XADD(waits->lacks, waits->lack_count, waits->lack_capacity) = *node;
-        if (waits->at[member].communicator == HANG_NONE)
-            add_sink(waits, SINK_BEHIND, member, node);
-        return true;
-    }
+    const struct hang_rank *rank = rank_of(waits, member);
     const struct node *at = &waits->at[member];
-    return at->communicator != HANG_NONE && !is_same_node(at, node) &&
-           !(node->peer != HANG_NONE && at->communicator == node->communicator && at->peer == node->owner);
+    if (rank->where >= HANG_FINISHED || (!has_called && !host_waits(waits, member))) {
+        add_sink(waits, SINK_HOST, member, node);
+    } else if (rank->gpu == HANG_GPU_COMPUTE) {
+        add_sink(waits, SINK_KERNEL, member, node);
+    } else if (!has_called) {
+        *XADD(waits->lacks, waits->lack_count, waits->lack_capacity) = *node;
+        if (at->communicator == HANG_NONE)
+            add_sink(waits, SINK_BEHIND, member, node);
+    } else {
+        return at->communicator != HANG_NONE && !is_same_node(at, node) &&
+               !(node->peer != HANG_NONE && at->communicator == node->communicator &&
+                 at->peer == node->owner);
+    }
+    return true;
 }
 
 static void examine_collective(struct waits *waits, const struct node *node)
@@ -167,11 +152,11 @@ static void examine_collective(struct waits *waits, const struct node *node)
     bool is_held = false;
     uint32_t lacks = 0;
     for (uint32_t i = 0; i < of->member_count; i++) {
-        const struct hang_seat *seat = &rank_of(waits, of->members[i].rank)->seats[of->members[i].seat];
+        const struct hang_seat *seat = of->members[i];
         if (!seat->is_aligned || (seat->ended > node->place && seat->entered > node->place))
             continue;
         size_t before = waits->lack_count;
-        is_held |= examine_member(waits, node, of->members[i].rank, seat->entered > node->place);
+        is_held |= examine_member(waits, node, of->members[i]->owner, seat->entered > node->place);
         if (waits->lack_count > before && lacks++)
             waits->lack_count--; /* once is enough */
     }
@@ -206,8 +191,7 @@ static void examine(struct waits *waits, uint32_t rank)
             examine_p2p(waits, node);
         return;
     }
-    uint64_t key = collective_mix(hash_mix(node->communicator), node->place);
-    if (int_map_exchange(&waits->examined, key, 0) == MAP_NONE)
+    if (int_map_exchange(&waits->examined, hang_place_key(node->communicator, node->place), 0) == MAP_NONE)
         examine_collective(waits, node);
 }
 
@@ -215,23 +199,20 @@ static void examine(struct waits *waits, uint32_t rank)
 
 static void set_node(const struct waits *waits, struct hang_verdict *verdict, const struct node *node)
 {
-    const struct hang_communicator *of = &waits->model->communicators[node->communicator];
+    const struct live_call_view *call = NULL;
     verdict->communicator = node->communicator;
     verdict->place = node->place;
-    if (node->operation != COLLECTIVE_NONE) {
+    if (node->operation == COLLECTIVE_NONE) {
+        call = hang_call_of(waits->model, node->communicator, node->place);
+    } else {
         const struct hang_seat *seat = hang_seat_of(rank_of(waits, node->owner), node->communicator);
         for (uint32_t i = seat->collective_count; i < seat->call_count; i++)
             if (seat->calls[i].operation == node->operation && seat->calls[i].ordinal == node->place &&
                 member_at(waits, node->communicator, seat->calls[i].peer) == node->peer)
-                verdict->call = seat->calls[i];
-        return;
+                call = &seat->calls[i];
     }
-    for (uint32_t i = 0; i < of->member_count && !verdict->call.operation; i++) {
-        const struct hang_seat *seat = &rank_of(waits, of->members[i].rank)->seats[of->members[i].seat];
-        const struct hang_call *call = hang_call_at(seat, node->place);
-        if (call)
-            verdict->call = *call;
-    }
+    if (call)
+        verdict->call = *call;
 }
 
 static bool is_earlier(const struct node *a, const struct node *b)
@@ -248,15 +229,6 @@ static int urgency(enum hang_where where)
            : where == HANG_STOPPED  ? 3
            : where == HANG_FINISHED ? 2
                                     : where != HANG_UNKNOWN;
-}
-
-static enum hang_kind kind_of_host(enum hang_where where)
-{
-    return where == HANG_DEAD       ? HANG_DIED
-           : where == HANG_STOPPED  ? HANG_HALTED
-           : where == HANG_FINISHED ? HANG_ENDED
-           : where == HANG_CUDA     ? HANG_IN_CUDA
-                                    : HANG_ON_HOST;
 }
 
 /* All sinks of a kind; of hosts, those in the most urgent place. */
@@ -290,7 +262,11 @@ static bool take_sinks(const struct waits *waits, enum sink kind, struct hang_ve
 static void judge_hosts(const struct waits *waits, struct hang_verdict *verdict)
 {
     const struct hang_rank *first = rank_of(waits, verdict->ranks[0]);
-    verdict->kind = kind_of_host(first->where);
+    verdict->kind = first->where == HANG_DEAD       ? HANG_DIED
+                    : first->where == HANG_STOPPED  ? HANG_HALTED
+                    : first->where == HANG_FINISHED ? HANG_ENDED
+                    : first->where == HANG_CUDA     ? HANG_IN_CUDA
+                                                    : HANG_ON_HOST;
     bool are_few = verdict->rank_count <= 1 + waits->model->rank_count / 16;
     verdict->is_sure = verdict->kind == HANG_DIED || (are_few && first->where != HANG_UNKNOWN);
     for (size_t i = 0; i < verdict->rank_count; i++) {
@@ -304,53 +280,13 @@ static void judge_inside(const struct waits *waits, struct hang_verdict *verdict
     const struct hang_communicator *of = &waits->model->communicators[verdict->communicator];
     bool are_inside = true;
     for (uint32_t i = 0; i < of->member_count; i++) {
-        const struct hang_rank *rank = rank_of(waits, of->members[i].rank);
-        const struct hang_call *call = hang_call_at(&rank->seats[of->members[i].seat], verdict->place);
-        hang_verdict_add(verdict, of->members[i].rank);
-        are_inside &= rank->gpu == HANG_GPU_COLLECTIVE && call && call->datatype;
+        const struct hang_seat *seat = of->members[i];
+        const struct hang_call *call = hang_call_at(seat, verdict->place);
+        hang_verdict_add(verdict, seat->owner);
+        are_inside &= rank_of(waits, seat->owner)->gpu == HANG_GPU_COLLECTIVE && call && call->datatype;
     }
     verdict->kind = HANG_INSIDE;
     verdict->is_sure = are_inside; /* otherwise a kernel before it, or other data types */
-}
-
-/* From a rank to one that it waits for, and so on. Each pair of neighbors in a circle may have the calls in
- * another order. */
-static bool follow_circle(const struct waits *waits, uint32_t rank, struct hang_verdict *verdict)
-{
-    const struct hang_model *model = waits->model;
-    while (rank < model->rank_count && waits->at[rank].communicator == HANG_NONE)
-        rank++;
-    for (size_t steps = 0; rank < model->rank_count && steps < 2 * model->rank_count; steps++) {
-        const struct node *node = &waits->at[rank];
-        const struct hang_communicator *of = &model->communicators[node->communicator];
-        uint32_t next = node->peer;
-        for (uint32_t i = 0; node->operation == COLLECTIVE_NONE && i < of->member_count && next == HANG_NONE;
-             i++) {
-            const struct node *other = &waits->at[of->members[i].rank];
-            const struct hang_seat *seat = &model->ranks[of->members[i].rank].seats[of->members[i].seat];
-            if (seat->ended <= node->place && other->communicator != HANG_NONE && !is_same_node(node, other))
-                next = of->members[i].rank;
-        }
-        if (next == HANG_NONE || waits->at[next].communicator == HANG_NONE)
-            return false;
-        const struct node *other = &waits->at[next];
-        if (steps >= model->rank_count && node->operation == COLLECTIVE_NONE &&
-            other->operation == COLLECTIVE_NONE && other->communicator != node->communicator &&
-            hang_find_order(model, node->communicator, node->place, other->communicator, other->place,
-                            verdict))
-            return true;
-        rank = next;
-    }
-    return false;
-}
-
-static bool find_circle(const struct waits *waits, struct hang_verdict *verdict)
-{
-    size_t count = waits->model->rank_count;
-    for (size_t rank = 0; rank < count; rank += 1 + count / CIRCLE_STARTS)
-        if (follow_circle(waits, (uint32_t)rank, verdict))
-            return true;
-    return false;
 }
 
 static bool find_uneven(const struct waits *waits, struct hang_verdict *verdict)
@@ -375,7 +311,7 @@ static void judge(const struct waits *waits, struct hang_verdict *verdict)
         judge_inside(waits, verdict);
     } else if (take_sinks(waits, SINK_BEHIND, verdict)) {
         verdict->kind = HANG_BEHIND;
-    } else if (find_circle(waits, verdict)) {
+    } else if (hang_find_order(model, &waits->examined, verdict)) {
         return;
     } else if (take_sinks(waits, SINK_BLIND, verdict)) {
         verdict->kind = HANG_NO_REPORT;
@@ -385,12 +321,12 @@ static void judge(const struct waits *waits, struct hang_verdict *verdict)
         bool has_lack = waits->lack_count > 0;
         if (has_lack)
             set_node(waits, verdict, &waits->lacks[0]);
-        if (has_lack || !hang_find_other_order(model, verdict))
+        if (has_lack || !hang_find_order(model, NULL, verdict))
             verdict->kind = hang_expected(model) > model->rank_count ? HANG_NO_REPORT : HANG_UNKNOWN_CAUSE;
     }
 }
 
-void hang_find_waits(const struct hang_model *model, struct hang_verdict *verdict)
+static void find_waits(const struct hang_model *model, struct hang_verdict *verdict)
 {
     struct waits waits = {.model = model, .at = xcalloc(model->rank_count + 1, sizeof *waits.at)};
     for (uint32_t r = 0; r < model->rank_count; r++)
@@ -402,4 +338,37 @@ void hang_find_waits(const struct hang_model *model, struct hang_verdict *verdic
     free(waits.at);
     free(waits.sinks);
     free(waits.lacks);
+}
+
+void hang_verdict_add(struct hang_verdict *verdict, uint32_t rank)
+{
+    for (size_t i = 0; i < verdict->rank_count; i++)
+        if (verdict->ranks[i] == rank)
+            return;
+    *XADD(verdict->ranks, verdict->rank_count, verdict->rank_capacity) = rank;
+}
+
+void hang_verdict_deinit(struct hang_verdict *verdict)
+{
+    free(verdict->ranks);
+    text_deinit(&verdict->evidence);
+}
+
+static int by_number(const void *a, const void *b)
+{
+    return ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
+}
+
+void hang_analyze(const struct hang_model *model, struct hang_verdict *verdict)
+{
+    *verdict = (struct hang_verdict){
+        .communicator = HANG_NONE, .other = HANG_NONE, .place = UINT64_MAX, .other_place = UINT64_MAX};
+    bool is_stalled = false;
+    for (size_t i = 0; i < model->rank_count; i++)
+        is_stalled |= model->ranks[i].watch == LIVE_STALLED;
+    if (!is_stalled)
+        return;
+    if (!hang_find_mismatch(model, verdict))
+        find_waits(model, verdict);
+    sort_array(verdict->ranks, verdict->rank_count, sizeof *verdict->ranks, by_number);
 }

@@ -8,6 +8,17 @@
 
 #define RANKS_SHOWN 8 /* ranges of ranks */
 
+static const struct {
+    const char *word, *one, *several;
+} kinds[] = {
+#define HANG_KIND_TEXT(id, word, one, several) {word, one, several},
+    HANG_KINDS(HANG_KIND_TEXT)};
+
+const char *hang_kind_word(enum hang_kind kind)
+{
+    return kinds[kind].word;
+}
+
 /* The numbers ascend. */
 static void add_numbers(struct text *text, const int64_t *numbers, size_t count)
 {
@@ -56,7 +67,7 @@ size_t hang_add_silent(struct text *text, const struct hang_model *model)
     return missing;
 }
 
-void hang_add_call(struct text *text, const struct hang_call *call)
+void hang_add_call(struct text *text, const struct live_call_view *call)
 {
     const char *datatype = collective_datatype(call->datatype - 1u);
     char size[TEXT_NUMBER_BYTES];
@@ -68,10 +79,6 @@ void hang_add_call(struct text *text, const struct hang_call *call)
     if (call->peer != LIVE_NO_PEER)
         text_add_format(text, call->operation == COLLECTIVE_SEND ? " to its rank %d" : " from its rank %d",
                         call->peer);
-    if (call->line) {
-        text_add(text, " at ");
-        text_add_clean(text, call->line, false);
-    }
 }
 
 void hang_add_communicator(struct text *text, const struct hang_model *model, uint32_t number)
@@ -95,69 +102,35 @@ static void add_place(struct text *text, const struct hang_model *model, const s
     }
 }
 
-static void add_host(struct text *text, const struct hang_rank *rank)
-{
-    text_add(text, hang_where_text(rank->where));
-    if (rank->function) {
-        text_add(text, ", in ");
-        text_add_clean(text, rank->function, false);
-    }
-    if (rank->line) {
-        text_add(text, " at ");
-        text_add_clean(text, rank->line, false);
-    }
-}
-
 static void add_cause(struct text *text, const struct hang_model *model, const struct hang_verdict *verdict)
 {
     bool is_one = verdict->rank_count == 1;
+    const char *known = is_one ? kinds[verdict->kind].one : kinds[verdict->kind].several;
     const struct hang_rank *first = verdict->rank_count ? &model->ranks[verdict->ranks[0]] : NULL;
-    switch (verdict->kind) {
-    case HANG_OPERATION:
-    case HANG_SIZE:
-    case HANG_DATATYPE:
+    hang_add_ranks(text, model, verdict->ranks, verdict->rank_count);
+    if (known) {
+        text_add(text, known);
+    } else if (verdict->kind <= HANG_DATATYPE) {
         text_add(text, is_one ? " calls " : " call ");
         hang_add_call(text, &verdict->own);
         text_add(text, verdict->is_sure ? " where the others make " : " where others make ");
-        break;
-    case HANG_SKIPPED:
-        text_add(text, " skipped ");
-        break;
-    case HANG_EXTRA:
+    } else if (verdict->kind == HANG_EXTRA) {
         text_add(text, " made a call more than the others: ");
         hang_add_call(text, &verdict->own);
         text_add(text, " before ");
-        break;
-    case HANG_DIED:
-        text_add(text, is_one ? " is dead; others wait for " : " are dead; others wait for ");
-        break;
-    case HANG_ENDED:
-        text_add(text, is_one ? " has ended; others wait for " : " have ended; others wait for ");
-        break;
-    case HANG_HALTED:
-        text_add(text, " stopped by a signal or debugger; others wait for ");
-        break;
-    case HANG_KERNEL:
-        text_add(text, is_one ? " has" : " have");
-        text_add(text, " a kernel that does not end; others wait for ");
-        break;
-    case HANG_BEHIND:
-        text_add(text, is_one ? " waits" : " wait");
-        text_add(text, " for the GPU, because a kernel does not end or a call was skipped; others wait for ");
-        break;
-    default:
-        text_add(text, is_one ? " is " : " are ");
-        if (first)
-            add_host(text, first);
+    } else if (verdict->kind == HANG_ORDER) {
+        text_add(text, is_one ? " makes " : " make ");
+    } else {
+        text_add_format(text, " %s %s", is_one ? "is" : "are", first ? hang_where_text(first->where) : "");
+        text_add(text, first && first->function ? ", in " : "");
+        text_add_clean(text, first && first->function ? first->function : "", false);
+        text_add(text, first && first->line ? " at " : "");
+        text_add_clean(text, first && first->line ? first->line : "", false);
         text_add(text, "; others wait for ");
     }
     add_place(text, model, verdict);
-}
-
-static void add_order(struct text *text, const struct hang_model *model, const struct hang_verdict *verdict)
-{
-    text_add(text, verdict->rank_count == 1 ? " makes " : " make ");
-    add_place(text, model, verdict);
+    if (verdict->kind != HANG_ORDER)
+        return;
     text_add_format(text, ", and call %" PRIu64 " of ", verdict->other_place);
     hang_add_communicator(text, model, verdict->other);
     text_add(text, ", ");
@@ -167,35 +140,24 @@ static void add_order(struct text *text, const struct hang_model *model, const s
 
 void hang_add_headline(struct text *text, const struct hang_model *model, const struct hang_verdict *verdict)
 {
-    switch (verdict->kind) {
-    case HANG_NOTHING:
+    if (verdict->kind == HANG_NOTHING) {
         text_add(text, "no rank stands still");
-        return;
-    case HANG_INSIDE:
+    } else if (verdict->kind == HANG_INSIDE) {
         text_add(text, "all ranks have made ");
         add_place(text, model, verdict);
-        text_add(text, verdict->is_sure
-                           ? ", and it does not end: the network or NCCL"
-                           : ", and it does not end: a kernel before it on one of them, the network or NCCL");
-        return;
-    case HANG_NO_REPORT:
-        text_add(text, "all ranks that are known wait");
-        if (verdict->communicator != HANG_NONE) {
-            text_add(text, " for ");
+        text_add_format(text, ", and it does not end: %sthe network or NCCL",
+                        verdict->is_sure ? "" : "a kernel before it on one of them, ");
+    } else if (verdict->kind == HANG_NO_REPORT) {
+        bool has_place = verdict->communicator != HANG_NONE;
+        text_add(text, has_place ? "all ranks that are known wait for " : "all ranks that are known wait");
+        if (has_place)
             add_place(text, model, verdict);
-        }
         text_add(text, "; nothing is known of ");
         if (!hang_add_silent(text, model))
             text_add(text, "some of its ranks");
-        return;
-    case HANG_UNKNOWN_CAUSE:
+    } else if (verdict->kind == HANG_UNKNOWN_CAUSE) {
         text_add(text, "no rank is behind the others: a kernel, the order of calls, the network or NCCL");
-        return;
-    default:
-        hang_add_ranks(text, model, verdict->ranks, verdict->rank_count);
-        if (verdict->kind == HANG_ORDER)
-            add_order(text, model, verdict);
-        else
-            add_cause(text, model, verdict);
+    } else {
+        add_cause(text, model, verdict);
     }
 }

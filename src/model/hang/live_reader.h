@@ -13,6 +13,7 @@
 struct live_call_view {
     uint64_t number; /* among all calls of the communicator, from 0 */
     uint64_t ordinal, enqueued_ns, bytes, code;
+    const char *line; /* NULL; for those that keep calls longer than the view: live_view_code_line() */
     uint32_t thread;
     int32_t peer;
     uint8_t operation; /* below COLLECTIVE_COUNT */

@@ -46,19 +46,21 @@ static int clean(void **state)
     for (size_t i = 0; i < job_count; i++)
         hang_deinit(&jobs[i]);
     free(jobs);
+    hang_deinit(&all);
     return 0;
 }
 
-static struct hang_call *call(uint32_t rank, int seat, enum collective_operation operation, uint64_t bytes)
+static struct live_call_view *call(uint32_t rank, int seat, enum collective_operation operation,
+                                   uint64_t bytes)
 {
     struct hang_seat *to = &all.ranks[rank].seats[seat];
-    struct hang_call *made = &to->calls[to->call_count++];
-    *made = (struct hang_call){.number = to->enqueued++,
-                               .enqueued_ns = ++clock_ns,
-                               .bytes = bytes,
-                               .thread = 1,
-                               .peer = LIVE_NO_PEER,
-                               .operation = (uint8_t)operation};
+    struct live_call_view *made = &to->calls[to->call_count++];
+    *made = (struct live_call_view){.number = to->enqueued++,
+                                    .enqueued_ns = ++clock_ns,
+                                    .bytes = bytes,
+                                    .thread = 1,
+                                    .peer = LIVE_NO_PEER,
+                                    .operation = (uint8_t)operation};
     made->ordinal = made->number;
     return made;
 }

@@ -104,7 +104,7 @@ static void test_a_report_has_the_live_state(void **state)
     assert_int_equal(seat->completed, 98);
     assert_int_equal(seat->call_count, 3);
     for (uint32_t i = 0; i < 3; i++) {
-        const struct hang_call *call = &seat->calls[i];
+        const struct live_call_view *call = &seat->calls[i];
         const struct live_call_view *sent = &view.communicators[0].calls[i];
         assert_int_equal(call->number, sent->number);
         assert_int_equal(call->ordinal, sent->ordinal);

@@ -28,11 +28,11 @@ static void add_call(struct hang_seat *seat, enum collective_operation operation
                      uint8_t flags)
 {
     seat->calls[seat->call_count++] =
-        (struct hang_call){.number = seat->enqueued++,
-                           .ordinal = ordinal,
-                           .peer = collective_is_p2p(operation) ? 1 : LIVE_NO_PEER,
-                           .operation = (uint8_t)operation,
-                           .flags = flags};
+        (struct live_call_view){.number = seat->enqueued++,
+                                .ordinal = ordinal,
+                                .peer = collective_is_p2p(operation) ? 1 : LIVE_NO_PEER,
+                                .operation = (uint8_t)operation,
+                                .flags = flags};
 }
 
 static struct hang_model *jobs;
@@ -247,14 +247,6 @@ static void test_texts_are_kept_once(void **state)
     assert_null(hang_keep(&all, NULL));
 }
 
-static void test_words_of_places(void **state)
-{
-    for (int i = 0; i < HANG_WHERE_COUNT; i++)
-        assert_int_equal(hang_where_of(hang_where_word((enum hang_where)i)), i);
-    assert_int_equal(hang_where_of("moon"), HANG_UNKNOWN);
-    assert_int_equal(hang_where_of(NULL), HANG_UNKNOWN);
-}
-
 #define TEST(name) cmocka_unit_test_teardown(name, clean)
 
 int main(void)
@@ -270,7 +262,6 @@ int main(void)
                                        TEST(test_of_an_ended_job_the_last_second_counts),
                                        TEST(test_ranks_of_other_users_are_other_jobs),
                                        TEST(test_what_a_live_state_shows_after_a_flush),
-                                       TEST(test_texts_are_kept_once),
-                                       TEST(test_words_of_places)};
+                                       TEST(test_texts_are_kept_once)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
