@@ -54,9 +54,9 @@ ANALYSIS = {
     "show": Box(752, 96, 132, 74, "one trace as a picture", "stage"),
     "flame": Box(752, 191, 132, 74, "flame graphs, pprof", "stage"),
     "diff": Box(752, 286, 132, 74, "two sides of runs", "stage"),
-    "export": Box(568, 390, 316, 62, "Parquet for fleets", "stage"),
-    "sqlite": Box(568, 474, 316, 62, "tables of Nsight Systems", "stage"),
-    "hang": Box(568, 558, 316, 62, "why a job stands still, from live states", "stage"),
+    "export": Box(568, 474, 316, 62, "Parquet for fleets", "stage"),
+    "sqlite": Box(568, 558, 316, 62, "tables of Nsight Systems", "stage"),
+    "hang": Box(568, 390, 316, 62, "why a job stands still, from live states", "stage"),
     "command": Box(920, 96, 140, 524, "one file for each command: options, then the calls of the folders", "box"),
 }
 ANALYSIS_FLOW = []

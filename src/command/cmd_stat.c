@@ -4,6 +4,7 @@
 #include "analysis/code/kernel_lines.h"
 #include "analysis/code/source_lines.h"
 #include "analysis/diff/runs.h"
+#include "analysis/hang/hang_read.h"
 #include "command/traced_program.h"
 #include "cli/util/xalloc.h"
 #include "cli/args/options.h"
@@ -13,6 +14,7 @@
 #include "analysis/show/output_file.h"
 #include "analysis/sqlite/sqlite.h"
 #include "analysis/stat/clock_offsets.h"
+#include "analysis/stat/findings/finding.h"
 #include "analysis/stat/stat_print.h"
 #include "analysis/stat/stat_stream.h"
 
@@ -269,11 +271,13 @@ static int open_output(struct command_line *line)
     return EXIT_FAILED;
 }
 
-static int print(struct command_line *line, struct stat_stream *stream, const struct trace_facts *facts)
+static int print(struct command_line *line, struct stat_stream *stream, const struct trace_facts *facts,
+                 struct hang_model *hangs)
 {
     struct stat_report report;
     resolve_code(line, stream);
     stat_stream_report(stream, line->top, line->sort, &report);
+    findings_add_hangs(&report, hangs);
     enum stat_by by = (enum stat_by)line->by;
     int status = line->tables && !keep_only(&report, line->tables, by) ? EXIT_USAGE : EXIT_OK;
     if (line->only_findings)
@@ -302,13 +306,41 @@ static int complain(const struct error *err)
     return EXIT_FAILED;
 }
 
+static void take_logs(void *hangs, struct yyjson_val *document)
+{
+    hang_read_logs(hangs, document);
+}
+
+/* Takes the files of live states out of the operands: of jobs that hung, they have no spans. */
+static enum status read_live_files(struct command_line *line, struct hang_model *hangs, struct error *err)
+{
+    enum status status = STATUS_OK;
+    size_t kept = 0;
+    for (size_t i = 0; i < line->path_count; i++) {
+        if (!hang_is_live_file(line->paths[i]))
+            line->paths[kept++] = line->paths[i];
+        else if (status == STATUS_OK)
+            status = hang_read_file(hangs, line->paths[i], err);
+    }
+    line->path_count = kept;
+    return status;
+}
+
 static int read_and_print(struct command_line *line)
 {
-    struct trace_input input = {.paths = line->paths, .path_count = line->path_count, .wanted = stat_wanted};
-    struct trace_facts facts;
+    struct hang_model hangs = {0};
     struct error err = {""};
-    struct trace trace;
+    enum status status = read_live_files(line, &hangs, &err);
+    struct trace_input input = {.paths = line->paths,
+                                .path_count = line->path_count,
+                                .wanted = stat_wanted,
+                                .take_logs = take_logs,
+                                .logs_context = &hangs};
+    struct trace_facts facts = {0};
+    struct trace trace = {0};
     struct reading reading = {0};
+    if (status != STATUS_OK)
+        return complain(&err);
     for (size_t i = 0; i < line->source_count; i++) { /* before the work */
         if (source_lines_open(line->source[i], &line->sources[i], &err) != STATUS_OK)
             return complain(&err);
@@ -324,8 +356,13 @@ static int read_and_print(struct command_line *line)
     if (line->align_clocks && clock_offsets_read(&input, &reading.offsets, &err) != STATUS_OK)
         return complain(&err);
     reading.stream = stat_stream_create((enum stat_by)line->by, line->code_by);
-    enum status status = trace_read(&input, &trace, take_segment, &reading, &facts, &err);
-    int result = status == STATUS_OK ? print(line, reading.stream, &facts) : complain(&err);
+    if (input.path_count)
+        status = trace_read(&input, &trace, take_segment, &reading, &facts, &err);
+    /* A job that hangs from the start has reports, and maybe no spans. */
+    if (status == STATUS_NOT_FOUND && facts.is_empty && hangs.rank_count)
+        status = STATUS_OK;
+    int result = status == STATUS_OK ? print(line, reading.stream, &facts, &hangs) : complain(&err);
+    hang_deinit(&hangs);
     if (reading.offsets)
         clock_offsets_tell(reading.offsets, "stat");
     stat_stream_destroy(reading.stream);

@@ -69,7 +69,11 @@ struct hang_verdict {
 /* The model is joined. The caller deinits the verdict. */
 void hang_analyze(const struct hang_model *model, struct hang_verdict *verdict);
 void hang_verdict_deinit(struct hang_verdict *verdict);
-/* A sentence. */
+uint64_t hang_longest_stall_ns(const struct hang_model *model);
+/* "HANG for 42.0 s, 64 of 64 ranks known: rank 52 is dead; ...", a line. */
+void hang_add_summary(struct text *text, const struct hang_model *model, const struct hang_verdict *verdict,
+                      bool utf8);
+/* Its sentence, without an end. */
 void hang_add_headline(struct text *text, const struct hang_model *model, const struct hang_verdict *verdict);
 /* "rank 3", "ranks 0-15,17", "12 ranks"; PIDs of ranks without a number. At most about 60 columns. */
 void hang_add_ranks(struct text *text, const struct hang_model *model, const uint32_t *ranks, size_t count);

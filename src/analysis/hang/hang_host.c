@@ -240,17 +240,30 @@ void hang_read_folder(struct hang_model *model, const char *path)
         closedir(folder);
 }
 
+static bool is_live(int file)
+{
+    char magic[sizeof LIVE_STATE_MAGIC - 1] = "";
+    return pread(file, magic, sizeof magic, 0) == (ssize_t)sizeof magic &&
+           memcmp(magic, LIVE_STATE_MAGIC, sizeof magic) == 0;
+}
+
+bool hang_is_live_file(const char *path)
+{
+    int file = text_ends_with(path, LIVE_FILE_SUFFIX) ? files_open(path, O_RDONLY | O_NONBLOCK) : -1;
+    bool it_is = file >= 0 && is_live(file);
+    files_give_up(file);
+    return it_is;
+}
+
 enum status hang_read_file(struct hang_model *model, const char *path, struct error *err)
 {
     struct error why = {""};
-    char magic[sizeof LIVE_STATE_MAGIC - 1] = "";
     bool is_input = strcmp(path, "-") == 0;
     int file = is_input ? STDIN_FILENO : files_open(path, O_RDONLY);
     if (file < 0)
         return error_set(err, STATUS_IO, "cannot read %s (%m)", path);
-    bool is_live = pread(file, magic, sizeof magic, 0) == (ssize_t)sizeof magic &&
-                   memcmp(magic, LIVE_STATE_MAGIC, sizeof magic) == 0;
-    enum status status = is_live ? read_live_file(model, file, &why) : read_lines(model, file, path, &why);
+    enum status status =
+        is_live(file) ? read_live_file(model, file, &why) : read_lines(model, file, path, &why);
     if (!is_input)
         close(file);
     return status == STATUS_OK ? STATUS_OK : error_set(err, status, "%s: %s", path, why.text);

@@ -318,7 +318,7 @@ static const char *attribute_of(yyjson_val *of, const char *key)
     return NULL;
 }
 
-static void read_logs(struct hang_model *model, yyjson_val *root)
+void hang_read_logs(struct hang_model *model, yyjson_val *root)
 {
     yyjson_val *resource, *scope, *record;
     size_t r, s, l, count, scopes, records;
@@ -346,7 +346,7 @@ static enum status read_document(struct hang_model *model, yyjson_val *root, str
                                          "resourceProfiles"};
     yyjson_val *ranks = yyjson_obj_get(root, "ranks"), *rank;
     size_t i, count;
-    read_logs(model, root);
+    hang_read_logs(model, root);
     for (i = 0; i < COUNT(others); i++)
         if (yyjson_obj_get(root, others[i]))
             return STATUS_OK;

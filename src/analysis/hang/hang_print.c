@@ -147,15 +147,6 @@ static void add_processes(struct text *text, const struct hang_model *model,
     }
 }
 
-static uint64_t longest_stall(const struct hang_model *model)
-{
-    uint64_t longest = 0;
-    for (size_t r = 0; r < model->rank_count; r++)
-        if (model->ranks[r].stalled_ns > longest)
-            longest = model->ranks[r].stalled_ns;
-    return longest;
-}
-
 static void print_fitted(FILE *out, char *lines, const struct hang_style *style)
 {
     struct text fitted = {0};
@@ -171,18 +162,13 @@ static void print_fitted(FILE *out, char *lines, const struct hang_style *style)
 void hang_print(FILE *out, const struct hang_model *model, const struct hang_verdict *verdict,
                 const struct hang_style *style)
 {
-    struct text headline = {0}, lines = {0}, gaps = {0};
-    char duration[TEXT_NUMBER_BYTES];
-    size_t expected = hang_expected(model);
-    hang_add_headline(&headline, model, verdict);
-    if (verdict->kind == HANG_NOTHING) {
-        fprintf(out, "No hang in %zu of %zu ranks: %s\n", model->rank_count, expected, headline.data);
-    } else {
-        fprintf(out, "HANG for %s, %zu of %zu ranks known: %s.\n%s%s\n",
-                text_duration(duration, longest_stall(model), style->utf8), model->rank_count, expected,
-                headline.data,
-                hang_has_ended(model) ? "The job has ended since then. This was its last second.\n" : "",
-                verdict->is_sure ? "This is sure." : "This is not sure.");
+    struct text summary = {0}, lines = {0}, gaps = {0};
+    hang_add_summary(&summary, model, verdict, style->utf8);
+    fprintf(out, "%s\n", summary.data);
+    if (verdict->kind != HANG_NOTHING) {
+        text_add(&lines,
+                 hang_has_ended(model) ? "The job has ended since then. This was its last second.\n" : "");
+        text_add(&lines, verdict->is_sure ? "This is sure.\n" : "This is not sure.\n");
         add_processes(&lines, model, verdict);
         add_lines(&lines, "\nEvidence:\n", verdict->evidence.data);
         add_places(&lines, model, verdict, style);
@@ -190,7 +176,7 @@ void hang_print(FILE *out, const struct hang_model *model, const struct hang_ver
         add_lines(&lines, "\nUnknown:\n", gaps.len ? gaps.data : NULL);
         print_fitted(out, lines.data, style);
     }
-    text_deinit(&headline);
+    text_deinit(&summary);
     text_deinit(&lines);
     text_deinit(&gaps);
 }
@@ -241,7 +227,7 @@ void hang_write(struct json_writer *json, const struct hang_model *model, const 
         write_call(json, "other_call", model, verdict->other, verdict->other_place, &verdict->own);
     write_lines(json, "evidence", verdict->evidence.data);
     write_lines(json, "unknown", gaps.data);
-    json_write_unsigned(json, "stalled_ns", longest_stall(model));
+    json_write_unsigned(json, "stalled_ns", hang_longest_stall_ns(model));
     json_write_unsigned(json, "ranks_known", model->rank_count);
     json_write_unsigned(json, "ranks_expected", hang_expected(model));
     json_write_object_end(json);

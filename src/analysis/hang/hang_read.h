@@ -23,11 +23,16 @@ void hang_read_folder(struct hang_model *model, const char *path);
  * before an error stay. IO, INVALID. */
 enum status hang_read_file(struct hang_model *model, const char *path, struct error *err) MUST_CHECK;
 
+bool hang_is_live_file(const char *path);
+
 /* Where a process is outside CUDA, from its state and the kernel function in which it sleeps. */
 enum hang_where hang_where_in_kernel(char state, const char *kernel_function, bool has_dead_child);
 
 /* The ranks as members of an open object: "ranks", with their calls. */
 void hang_write_ranks(struct json_writer *json, const struct hang_model *model);
+/* Adds the reports of a document of OTLP logs. */
+struct yyjson_val;
+void hang_read_logs(struct hang_model *model, struct yyjson_val *root);
 /* An item of an array: which process a rank is, and where. */
 void hang_write_culprit(struct json_writer *json, const struct hang_rank *rank);
 /* Adds the ranks of documents that were written so, and of reports in OTLP logs, of each process the latest.

@@ -161,3 +161,27 @@ void hang_add_headline(struct text *text, const struct hang_model *model, const 
         add_cause(text, model, verdict);
     }
 }
+
+uint64_t hang_longest_stall_ns(const struct hang_model *model)
+{
+    uint64_t longest = 0;
+    for (size_t r = 0; r < model->rank_count; r++)
+        if (model->ranks[r].stalled_ns > longest)
+            longest = model->ranks[r].stalled_ns;
+    return longest;
+}
+
+void hang_add_summary(struct text *text, const struct hang_model *model, const struct hang_verdict *verdict,
+                      bool utf8)
+{
+    char duration[TEXT_NUMBER_BYTES];
+    size_t expected = hang_expected(model);
+    if (verdict->kind == HANG_NOTHING)
+        text_add_format(text, "No hang in %zu of %zu ranks: ", model->rank_count, expected);
+    else
+        text_add_format(text, "HANG for %s, %zu of %zu ranks known: ",
+                        text_duration(duration, hang_longest_stall_ns(model), utf8), model->rank_count,
+                        expected);
+    hang_add_headline(text, model, verdict);
+    text_add(text, verdict->kind == HANG_NOTHING ? "" : ".");
+}

@@ -669,6 +669,8 @@ static enum status take_document(struct otlp_json *json, yyjson_val *root, struc
     size_t i, count;
     yyjson_val *batch;
     yyjson_val *list = batches_of(root);
+    if (store->take_logs && yyjson_obj_get(root, "resourceLogs"))
+        store->take_logs(store->logs_context, root);
     bool is_empty = yyjson_is_obj(root) && (yyjson_obj_size(root) == 0 || yyjson_is_null(list));
     if (is_empty || (!list && is_other_signal(root)))
         return STATUS_OK;

@@ -96,7 +96,12 @@ struct store_key {
 
 #define STORE_REASON_MAX 96
 
+struct yyjson_val;
+typedef void store_logs_fn(void *context, struct yyjson_val *document);
+
 struct store {
+    store_logs_fn *take_logs; /* as in struct trace_input */
+    void *logs_context;
     struct trace *trace; /* receives strings, resources and the list of traces */
     struct span_sort *sort;
     const char *const *wanted; /* as in struct trace_input */

@@ -17,6 +17,7 @@ struct trace_note {
 struct trace_facts {
     size_t spans;
     size_t files;
+    bool is_empty; /* all files were read, and none has spans */
     size_t segments;
     struct trace_note left_out; /* pipes, sockets and devices in a folder, and folders that cannot be read */
     struct trace_note cut;      /* files whose last line, message or compressed block is incomplete */

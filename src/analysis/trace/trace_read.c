@@ -330,7 +330,8 @@ static enum status read_files(struct reader *reader, struct error *err)
     enum status status = STATUS_OK;
     for (size_t i = 0; i < reader->files.count && status == STATUS_OK; i++)
         status = read_file(reader, i, err);
-    if (status == STATUS_OK && spans_of(&reader->store) == 0)
+    reader->facts.is_empty = status == STATUS_OK && spans_of(&reader->store) == 0;
+    if (reader->facts.is_empty)
         status = complain_empty(reader, err);
     return status;
 }
@@ -342,6 +343,8 @@ static enum status start(struct reader *reader, const struct trace_input *input,
     *reader = (struct reader){.sort = span_sort_create(buffer_bytes), .ahead = parse_ahead_create()};
     trace_init(trace);
     store_init(&reader->store, trace, reader->sort, input->wanted);
+    reader->store.take_logs = input->take_logs;
+    reader->store.logs_context = input->logs_context;
     if (input->traces_max)
         reader->store.traces_max = input->traces_max;
     if (input->name_bytes_max)

@@ -31,6 +31,9 @@ struct trace_input {
     /* The attributes of spans to keep, NULL-terminated; one that ends with "*" stands for all that start like
      * it. NULL: all, and events. Those that the trace's own fields come from are always kept. */
     const char *const *wanted;
+    /* Takes each document of OTLP logs; NULL: they are skipped. */
+    store_logs_fn *take_logs;
+    void *logs_context;
     /* Limits, for tests; 0: the defaults. */
     size_t segment_spans; /* without its margins; at least as many as a margin */
     size_t margin_spans;  /* on each side of a segment */

@@ -169,6 +169,47 @@ class Hang(unittest.TestCase):
         for one in (of_report, of_file, of_live):
             self.assertEqual((one["kind"], one["ranks_known"], one["ranks_expected"]), ("no_report", 1, live["world_size"]))
         self.assertEqual(sum(seat["enqueued"] for seat in live["communicators"]), 60)
+        only_logs = Path(self.folder.name) / "logs.jsonl"
+        only_logs.write_text("".join(line + "\n" for line in logs.read_text().splitlines() if line.startswith('{"resourceLogs"')))
+        for files in ([logs], [f"{self.folder.name}/{pid}.live"], [only_logs]):
+            self.expect_finding(files, self.run_hang(*files).stdout.splitlines()[:2])
+
+    def expect_finding(self, files, words):
+        done = self.run_stat("--findings", "--json", *files)
+        found = json.loads(done.stdout)["findings"]
+        self.assertEqual(found[0]["finding"], "hang", done.stderr)
+        self.assertEqual([one["finding"] for one in found].count("hang"), 1)
+        for word in words:
+            if not word.startswith("The job has ended"):
+                self.assertIn(word, found[0]["evidence"])
+
+    def run_stat(self, *arguments):
+        return subprocess.run([BUILD / "cuspan", "stat", *arguments], capture_output=True, text=True, env={**os.environ, "LC_ALL": "C"}, timeout=60)
+
+    def test_findings_name_the_rank(self):
+        job = self.start("size", 3)
+        files = self.files(job, range(8))
+        job.end()
+        self.jobs.remove(job)
+        self.expect_finding(files, self.run_hang(*files).stdout.splitlines()[:1])
+        found, = json.loads(self.run_stat("--findings", "--json", *files).stdout)["findings"]
+        self.assertRegex(found["process"], f"^ranks? .*{job.culprit}")
+        wrong = self.run_stat("--findings", *files, "/nowhere")
+        self.assertEqual((wrong.returncode, wrong.stdout), (1, ""))
+        self.assertIn("/nowhere", wrong.stderr)
+        broken = Path(self.folder.name) / "broken.live"
+        broken.write_text("cuspanLV and no more")
+        self.assertIn("not a live state", self.run_stat("--findings", broken).stderr)
+
+    def test_a_job_that_moves_has_no_finding(self):
+        """The last report of the process says that it moves again."""
+        moves = Path(self.folder.name) / "moves.jsonl"
+        lines = [json.dumps({"resourceLogs": [{"resource": {"attributes": []}, "scopeLogs": [{"logRecords": [{"attributes": [
+            {"key": "cuspan.hang.report", "value": {"stringValue": json.dumps({"version": 1, "state": state, "pid": 7, "rank": 0, "time_ns": time_ns})}}]}]}]}]})
+            for state, time_ns in (("begins", 1), ("ended", 2))]
+        for text, count in (("\n".join(lines), 0), (lines[0], 1)):
+            moves.write_text(text + "\n")
+            self.assertEqual(len(json.loads(self.run_stat("--findings", "--json", moves).stdout)["findings"]), count)
 
     def wait_for_stall(self, pid, calls, logs):
         """Until the process stands still after so many collectives and has reported that: on a slow machine it pauses before, too."""

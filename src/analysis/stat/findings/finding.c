@@ -2,10 +2,13 @@
 #include "analysis/stat/findings/finding.h"
 
 #include "analysis/code/code_book.h"
+#include "analysis/hang/hang_analyze.h"
+#include "analysis/hang/hang_read.h"
 #include "cli/util/sort.h"
 #include "cli/util/xalloc.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* --- offers --- */
 
@@ -127,12 +130,13 @@ static int compare_findings(const void *a, const void *b)
     return order ? order : ORDER(x->first_ns, y->first_ns);
 }
 
+#define FINDING_TEXTS(id, word, advice) {word, advice},
+static const struct {
+    const char *word, *advice;
+} texts[FINDING_KINDS] = {FINDINGS(FINDING_TEXTS)};
+
 static void add_row(const struct findings *findings, struct stat_table *table, const struct finding *finding)
 {
-#define FINDING_TEXTS(id, word, advice) {word, advice},
-    static const struct {
-        const char *word, *advice;
-    } texts[FINDING_KINDS] = {FINDINGS(FINDING_TEXTS)};
     const struct survey *survey = findings->survey;
     struct stat_value *row = stat_table_add(table);
     row[COL_FINDING] = stat_text(texts[finding->kind].word);
@@ -150,6 +154,45 @@ static void add_row(const struct findings *findings, struct stat_table *table, c
     row[COL_FIRST_NS] = stat_int(finding->first_ns - survey->stat->start_ns);
     row[COL_EVIDENCE] = stat_table_own(table, finding->evidence);
     row[COL_ADVICE] = stat_text(texts[finding->kind].advice);
+}
+
+static void add_hang(struct stat_table *table, const struct hang_model *job,
+                     const struct hang_verdict *verdict)
+{
+    struct text evidence = {0}, ranks = {0};
+    hang_add_summary(&evidence, job, verdict, false);
+    text_add(&evidence, verdict->is_sure ? " This is sure." : " This is not sure.");
+    struct stat_value *row = stat_table_add(table);
+    memmove(table->values + table->column_count, table->values,
+            (table->row_count - 1) * table->column_count * sizeof *row);
+    row = stat_table_row(table, 0);
+    for (size_t i = 0; i < table->column_count; i++)
+        row[i].is_missing = true;
+    row[COL_FINDING] = stat_text(texts[FINDING_HANG].word);
+    if (verdict->rank_count && verdict->kind != HANG_INSIDE) {
+        hang_add_ranks(&ranks, job, verdict->ranks, verdict->rank_count);
+        row[COL_PROCESS] = stat_table_own(table, ranks.data);
+    }
+    row[COL_EVIDENCE] = stat_table_own(table, evidence.data);
+    row[COL_ADVICE] = stat_text(texts[FINDING_HANG].advice);
+}
+
+void findings_add_hangs(struct stat_report *report, struct hang_model *model)
+{
+    struct stat_table *table = stat_report_find(report, "findings");
+    struct hang_verdict verdict;
+    size_t count;
+    hang_drop_repeated(model);
+    struct hang_model *jobs = hang_split(model, &count);
+    for (size_t i = 0; i < count; i++) {
+        hang_analyze(&jobs[i], &verdict);
+        if (table && verdict.kind != HANG_NOTHING)
+            add_hang(table, &jobs[i], &verdict);
+        hang_verdict_deinit(&verdict);
+        hang_deinit(&jobs[i]);
+    }
+    free(jobs);
+    hang_deinit(model);
 }
 
 static const struct detector *const detectors[] = {

@@ -43,7 +43,8 @@
       "let the engine run more requests at once, or give the KV cache more memory")                          \
     X(FINDING_GRAPH_MISS, "graph-miss", "let the engine capture CUDA graphs of these numbers of requests")   \
     X(FINDING_LATE_RANK, "late-rank",                                                                        \
-      "give the rank's process a CPU core of its own near its GPU, and free its threads of other work")
+      "give the rank's process a CPU core of its own near its GPU, and free its threads of other work")      \
+    X(FINDING_HANG, "hang", "run cuspan hang on these files: it shows where each rank was")
 
 enum finding_kind {
 #define FINDING_ID(id, word, advice) id,
@@ -92,6 +93,10 @@ struct detector {
     /* Offers findings, unless `findings` is NULL, and frees what the state refers to. */
     void (*finish)(void *state, struct findings *findings);
 };
+
+/* Adds jobs that hung, by the reports of their ranks, as the first findings. Empties the model. */
+struct hang_model;
+void findings_add_hangs(struct stat_report *report, struct hang_model *model);
 
 extern const struct detector find_launch_bound, find_tiny_launches, find_graph_candidates, find_serialized,
     find_copies, find_needless_waits, find_low_occupancy, find_memory_faults, find_engines, find_graph_misses,
