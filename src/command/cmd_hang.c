@@ -4,6 +4,7 @@
 #include "analysis/hang/hang_read.h"
 #include "base/control_path.h"
 #include "cli/args/options.h"
+#include "command/hang_gather.h"
 #include "cli/util/terminal.h"
 #include "cli/util/xalloc.h"
 
@@ -11,12 +12,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { EXIT_HANG = 3 };
+enum { EXIT_HANG = 3, TIMEOUT_MS = 20000, TIMEOUT_MS_MAX = 600000 };
 
 struct command_line {
     struct option_list files;
     bool is_json, is_this_host;
     uint32_t columns;
+    struct gathering gathering;
 };
 
 static int take_file(void *context, struct options *options, int option)
@@ -47,12 +49,22 @@ static void read_folders(struct hang_model *model)
     }
 }
 
-/* False: a file was wrong. */
-static bool read_all(const struct command_line *line, struct hang_model *model, struct hang_host *host)
+static size_t ways(const struct command_line *line)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < GATHER_WAYS; i++)
+        count += line->gathering.target[i] != NULL;
+    return count;
+}
+
+/* False: a file was wrong, or there are no hosts. */
+static bool read_all(struct command_line *line, struct hang_model *model, struct hang_host *host)
 {
     struct error err;
     bool is_good = true;
-    if (line->is_this_host || line->files.count == 0) {
+    if (ways(line))
+        is_good = hang_gather(&line->gathering, model);
+    if (line->is_this_host || (line->files.count == 0 && !ways(line))) {
         hang_read_host(model, "/proc", host);
         read_folders(model);
     }
@@ -67,8 +79,8 @@ static bool read_all(const struct command_line *line, struct hang_model *model, 
 
 static int complain_none(const struct command_line *line, const struct hang_host *host)
 {
-    if (line->files.count)
-        fprintf(stderr, "cuspan hang: the files have no ranks\n");
+    if (line->files.count || ways(line))
+        fprintf(stderr, "cuspan hang: the %s have no ranks\n", ways(line) ? "hosts" : "files");
     else if (host->refused)
         fprintf(stderr, "cuspan hang: no process with a live state, and %zu that cannot be read; use sudo\n",
                 host->refused);
@@ -86,6 +98,12 @@ static void print_json(const struct command_line *line, struct hang_model *model
     json_write_unsigned(&json, "cuspan_hang", 1);
     if (line->is_this_host)
         hang_write_ranks(&json, model);
+    if (ways(line)) {
+        json_write_array(&json, "unknown_hosts");
+        for (size_t i = 0; i < line->gathering.unknown_count; i++)
+            json_write_text(&json, NULL, line->gathering.unknown[i]);
+        json_write_array_end(&json);
+    }
     json_write_array(&json, "jobs");
 }
 
@@ -116,35 +134,45 @@ static bool analyze(const struct command_line *line, struct hang_model *model)
     return hangs;
 }
 
-static int run(const struct command_line *line)
+static int run(struct command_line *line)
 {
     struct hang_model model = {0};
     struct hang_host host = {0};
-    bool is_good = read_all(line, &model, &host), hangs = false;
-    bool is_empty = model.rank_count == 0;
+    bool is_good = read_all(line, &model, &host), is_empty = model.rank_count == 0;
     if (line->is_json)
         print_json(line, &model);
-    hangs = analyze(line, &model);
+    bool hangs = analyze(line, &model);
     if (line->is_json)
         puts("]}");
+    size_t unknown = line->gathering.unknown_count;
+    hang_gather_deinit(&line->gathering);
     if (!is_good)
         return EXIT_FAILED;
-    return is_empty && !(line->is_json && line->is_this_host) ? complain_none(line, &host)
-           : hangs                                            ? EXIT_HANG
-                                                              : EXIT_OK;
+    if (is_empty && !(line->is_json && line->is_this_host))
+        return complain_none(line, &host);
+    return hangs ? EXIT_HANG : unknown ? EXIT_FAILED : EXIT_OK;
 }
 
 int cmd_hang(const struct command *command, int argc, char **argv)
 {
-    struct command_line line = {0};
+    struct command_line line = {.gathering.timeout_ms = TIMEOUT_MS};
     struct options options;
     const struct option_target targets[] = {
         {OPTION_JSON, .flag = &line.is_json},
         {OPTION_THIS_HOST, .flag = &line.is_this_host},
+        {OPTION_JOB, .text = &line.gathering.target[GATHER_JOB]},
+        {OPTION_PODS, .text = &line.gathering.target[GATHER_PODS]},
+        {'n', .text = &line.gathering.namespace},
+        {OPTION_HOSTS, .text = &line.gathering.target[GATHER_HOSTS]},
+        {OPTION_TIMEOUT, .number = &line.gathering.timeout_ms, .min = 1, .max = TIMEOUT_MS_MAX},
         {OPTION_WIDTH, .number = &line.columns, .min = TERMINAL_COLUMNS_MIN, .max = TERMINAL_COLUMNS_MAX},
         {0}};
     options_init(&options, command, argc, argv);
-    int status = options_read(&options, targets, take_file, &line) ? run(&line) : options.status;
+    int status = options_read(&options, targets, take_file, &line) ? EXIT_OK : options.status;
+    if (status == EXIT_OK && ways(&line) > 1)
+        status = options_complain(&options, "give one of --job, --pods and --hosts");
+    else if (status == EXIT_OK)
+        status = run(&line);
     free(line.files.items);
     return status;
 }

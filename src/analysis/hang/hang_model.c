@@ -115,8 +115,8 @@ static void set_where(struct hang_model *model, struct hang_rank *rank, const st
                                    : HANG_UNKNOWN;
     rank->function = hang_keep(model, name);
     hang_set_line(model, rank,
-                  live_view_thread_line(view, is_nccl ? nccl->thread
-                                              : cuda  ? cuda->thread
+                  live_view_thread_line(view, is_cuda ? cuda->thread
+                                              : nccl  ? nccl->thread
                                                       : (uint32_t)view->pid));
     rank->gpu = view->work == LIVE_WORK_KERNEL       ? HANG_GPU_COMPUTE
                 : view->work == LIVE_WORK_COLLECTIVE ? HANG_GPU_COLLECTIVE

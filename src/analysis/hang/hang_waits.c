@@ -281,7 +281,7 @@ static void judge_inside(const struct waits *waits, struct hang_verdict *verdict
     bool are_inside = true;
     for (uint32_t i = 0; i < of->member_count; i++) {
         const struct hang_seat *seat = of->members[i];
-        const struct hang_call *call = hang_call_at(seat, verdict->place);
+        const struct live_call_view *call = hang_call_at(seat, verdict->place);
         hang_verdict_add(verdict, seat->owner);
         are_inside &= rank_of(waits, seat->owner)->gpu == HANG_GPU_COLLECTIVE && call && call->datatype;
     }

@@ -78,6 +78,9 @@ enum option_id {
     OPTION_COMPLETION,
     OPTION_CANDIDATES,
     OPTION_THIS_HOST,
+    OPTION_JOB,
+    OPTION_PODS,
+    OPTION_HOSTS,
     OPTION_OF_FLEET /* Python reads them */
 };
 

@@ -357,6 +357,11 @@ static const struct command_example top_examples[] = {
     {0}};
 
 static const struct command_option hang_options[] = {
+    VALUE(OPTION_JOB, "job", "ID", "ask the hosts of this Slurm job, by srun"),
+    VALUE(OPTION_PODS, "pods", "SELECTOR", "ask the running pods with these labels, by kubectl exec"),
+    VALUE('n', "namespace", "NAME", "namespace of the pods (default: kubectl's)"),
+    VALUE(OPTION_HOSTS, "hosts", "LIST", "ask these hosts (with commas), by ssh"),
+    VALUE(OPTION_TIMEOUT, "timeout", "MS", "limit for the answer of each host (20000)"),
     FLAG(OPTION_THIS_HOST, "this-host",
          "also read the processes of this host; with --json, print what is known of each rank, for cuspan "
          "hang "
@@ -367,8 +372,8 @@ static const struct command_option hang_options[] = {
 
 static const struct command_example hang_examples[] = {
     {"cuspan hang", "explain the hang of the ranks on this host"},
-    {"srun --overlap --ntasks-per-node=1 cuspan hang --json --this-host > hosts.json; cuspan hang hosts.json",
-     "explain the hang of a Slurm job"},
+    {"cuspan hang --job 4711", "explain the hang of a Slurm job"},
+    {"cuspan hang --pods app=train -n ml", "explain the hang of a job in Kubernetes"},
     {0}};
 
 static const struct command_option control_options[] = {ALL_AGENTS, ANSWER_TIMEOUT, DIRECTORY, {0}};
@@ -834,8 +839,11 @@ const struct command commands[] = {
             "FILE is what --json --this-host printed on other hosts (\"-\": standard input), a file of OTLP "
             "logs with reports of agents, or a file of a live state that an ended process has left."
             "\n\n"
-            "The exit status is 3 if a job hangs, 0 if none does, and 1 if nothing is known or a FILE cannot "
-            "be read.",
+            "With --job, --pods or --hosts, it runs cuspan hang --json --this-host there. Hosts that give no "
+            "answer are named."
+            "\n\n"
+            "The exit status is 3 if a job hangs, 0 if none does, and 1 if nothing is known, a FILE cannot "
+            "be read, or no job hangs on the hosts that answer, and others do not.",
         .options = hang_options,
         .examples = hang_examples,
         .related = "top ps",
