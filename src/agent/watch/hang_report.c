@@ -353,20 +353,10 @@ static uint32_t write_communicators(struct builder *b)
 
 struct candidate {
     const struct thread_stack *thread;
-    uint64_t cpu_ns; /* between the two looks */
     bool is_in_call, is_taken;
 };
 
 static struct candidate candidates[STACK_THREADS_MAX]; /* of the watch thread */
-
-static uint64_t cpu_since(const struct thread_stacks *before, const struct thread_stack *thread)
-{
-    for (uint32_t i = 0; before && i < before->count; i++)
-        if (before->threads[i].tid == thread->tid && before->threads[i].start_ticks == thread->start_ticks)
-            return thread->cpu_ns > before->threads[i].cpu_ns ? thread->cpu_ns - before->threads[i].cpu_ns
-                                                              : 0;
-    return 0;
-}
 
 /* In a call first, then those with Python frames that stand still, then the busiest. */
 static int by_interest(const void *a, const void *b)
@@ -376,8 +366,8 @@ static int by_interest(const void *a, const void *b)
     int rank_right = right->is_in_call ? 2 : right->thread->python_count && right->thread->is_still ? 1 : 0;
     if (rank_left != rank_right)
         return rank_right - rank_left;
-    if (left->cpu_ns != right->cpu_ns)
-        return left->cpu_ns < right->cpu_ns ? 1 : -1;
+    if (left->thread->used_ns != right->thread->used_ns)
+        return left->thread->used_ns < right->thread->used_ns ? 1 : -1;
     return (left->thread->tid > right->thread->tid) - (left->thread->tid < right->thread->tid);
 }
 
@@ -387,10 +377,8 @@ static uint32_t collect(const struct hang_facts *facts)
     for (uint32_t i = 0; i < facts->stacks->count && i < STACK_THREADS_MAX; i++) {
         const struct thread_stack *thread = &facts->stacks->threads[i];
         if (!thread->is_ours)
-            candidates[count++] =
-                (struct candidate){.thread = thread,
-                                   .cpu_ns = cpu_since(facts->before, thread),
-                                   .is_in_call = live_view_is_in_call(facts->view, (uint32_t)thread->tid)};
+            candidates[count++] = (struct candidate){
+                .thread = thread, .is_in_call = live_view_is_in_call(facts->view, (uint32_t)thread->tid)};
     }
     qsort(candidates, count, sizeof *candidates, by_interest);
     return count;
@@ -480,7 +468,7 @@ static bool write_thread(struct builder *b, const struct candidate *candidate)
     json_write_text(&b->json, "name", thread->name);
     json_write_text(&b->json, "state", state);
     json_write_bool(&b->json, "still", thread->is_still);
-    json_write_ms(&b->json, "cpu_ms", candidate->cpu_ns);
+    json_write_ms(&b->json, "cpu_ms", candidate->thread->used_ns);
     if (*thread->wait)
         json_write_text(&b->json, "wait", thread->wait);
     if (thread->holds_gil)

@@ -25,7 +25,6 @@ struct hang_facts {
     const struct children *children;    /* described */
     const struct hardware *hardware;    /* NULL: unknown */
     const struct thread_stacks *stacks; /* the later look, compared with the earlier one; NULL: none */
-    const struct thread_stacks *before; /* the earlier look, for CPU times; NULL: none */
 };
 
 struct hang_report {

@@ -20,26 +20,18 @@ static_assert(LIVE_COMMUNICATORS_AT + LIVE_COMMUNICATORS * LIVE_COMMUNICATOR_BYT
                   LIVE_FILE_BYTES,
               "any state fits");
 
-static void copy_words(void *to, const void *from, size_t bytes)
-{
-    uint64_t *words = to;
-    const uint64_t *source = from;
-    for (size_t i = 0; i < bytes / sizeof *words; i++)
-        words[i] = __atomic_load_n(&source[i], __ATOMIC_RELAXED);
-}
-
 /* Copies the latest entries. One that is being written meanwhile is left out. */
 static void copy_entries(struct live_entry *to, const struct live_entry *from, uint32_t count)
 {
     for (uint32_t i = 0; i < LIVE_ENTRIES; i++) {
         struct live_entry entry;
-        copy_words(&entry, &from[i], sizeof entry);
+        live_copy(&entry, &from[i], sizeof entry);
         uint64_t number = (entry.sequence - 2) / 2;
         atomic_thread_fence(memory_order_acquire);
         bool is_whole = entry.sequence && entry.sequence % 2 == 0 &&
                         entry.sequence == atomic_load_explicit(&from[i].sequence, memory_order_relaxed);
         if (is_whole && to[number % count].sequence < entry.sequence)
-            copy_words(&to[number % count], &entry, sizeof entry);
+            live_copy(&to[number % count], &entry, sizeof entry);
     }
 }
 
@@ -61,13 +53,13 @@ size_t live_file_shorten(const struct live_header *live, uint8_t to[LIVE_FILE_BY
     while (LIVE_COMMUNICATORS_AT + used * LIVE_COMMUNICATOR_BYTES(entries) > LIVE_FILE_BYTES)
         entries /= 2;
     memset(to, 0, LIVE_FILE_BYTES);
-    copy_words(to, live, LIVE_COMMUNICATORS_AT);
+    live_copy(to, live, LIVE_COMMUNICATORS_AT);
     for (uint32_t i = 0; i < LIVE_COMMUNICATORS && copied < used; i++, from += live->communicator_bytes) {
         const struct live_communicator *source = (const struct live_communicator *)(const void *)from;
         struct live_communicator *made = (struct live_communicator *)(void *)at;
         if (!source->id)
             continue;
-        copy_words(made, source, sizeof *made);
+        live_copy(made, source, sizeof *made);
         copy_entries(made->entries, source->entries, entries);
         at += LIVE_COMMUNICATOR_BYTES(entries);
         copied++;

@@ -21,7 +21,7 @@
 
 #define STACK_BYTES    (512 * 1024)
 #define STOP_NS        (200 * NS_PER_MS)
-#define SECOND_LOOK_NS (500 * NS_PER_MS) /* between two looks at threads, at most */
+#define SECOND_LOOK_NS (500 * NS_PER_MS) /* between the first two looks at threads, at least */
 
 /* Memory for a stall. Its pages become resident only then. */
 struct buffers {
@@ -48,9 +48,8 @@ static struct {
     struct live_look look;
     uint64_t call_ids[LIVE_CUDA_CALLS]; /* of look.cuda_calls */
     uint32_t latest;                    /* index of the later look in buffers->stacks */
-    bool has_stacks;
-    bool has_flushed; /* since something moved */
-    uint32_t flushes; /* requested so far */
+    bool has_flushed;                   /* since something moved */
+    uint32_t flushes;                   /* requested so far */
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER, .memory = {.number = -1}};
 
 static bool sleep_or_stop(uint64_t ns)
@@ -176,34 +175,32 @@ static void learn_more(const struct stall_look *look)
     watch.flushes++;
     watch.options.request_flush();
     watch.options.ask_gpus();
-    thread_stacks_look(&b->stacks[0], watch.options.stacks);
+    thread_stacks_look(&b->stacks[watch.latest], watch.options.stacks);
     if (live_view_of(watch.live, watch.live, LIVE_STATE_BYTES, &b->view, &err) == STATUS_OK)
-        note_lines(&b->stacks[0], &b->view);
+        note_lines(&b->stacks[watch.latest], &b->view);
 }
 
-/* At the beginning of a stall takes two looks at the threads, then one for each report. */
-static void look_at_threads(enum stall_event event)
+/* learn_more() has taken the first look. */
+static void look_at_threads(void)
 {
     struct thread_stacks *stacks = watch.buffers->stacks;
-    uint64_t pause_ns = stall_interval_ns(&watch.stall);
-    if (event == STALL_ENDS)
-        return;
-    if (event == STALL_BEGINS || !watch.has_stacks) {
-        watch.latest = 0;
-        thread_stacks_look(&stacks[0], watch.options.stacks);
-        (void)sleep_or_stop(pause_ns < SECOND_LOOK_NS ? pause_ns : SECOND_LOOK_NS);
-    }
+    uint64_t interval_ns = stall_interval_ns(&watch.stall);
+    uint64_t due_ns =
+        stacks[watch.latest].taken_ns + (interval_ns < SECOND_LOOK_NS ? interval_ns : SECOND_LOOK_NS);
+    uint64_t now_ns = clock_monotonic_ns();
+    if (now_ns < due_ns)
+        (void)sleep_or_stop(due_ns - now_ns);
     watch.latest = !watch.latest;
     thread_stacks_look(&stacks[watch.latest], watch.options.stacks);
     thread_stacks_compare(&stacks[watch.latest], &stacks[!watch.latest]);
-    watch.has_stacks = true;
 }
 
 static void report(enum stall_event event)
 {
     struct buffers *b = watch.buffers;
     struct error err;
-    look_at_threads(event);
+    if (event != STALL_ENDS)
+        look_at_threads();
     live_note_look(&watch.look); /* with the ends that a flush has delivered meanwhile */
     if (live_view_of(watch.live, watch.live, LIVE_STATE_BYTES, &b->view, &err) != STATUS_OK)
         return;
@@ -219,8 +216,7 @@ static void report(enum stall_event event)
                                .view = &b->view,
                                .children = &watch.children,
                                .hardware = has_gpus ? &b->hardware : NULL,
-                               .stacks = watch.has_stacks ? &b->stacks[watch.latest] : NULL,
-                               .before = watch.has_stacks ? &b->stacks[!watch.latest] : NULL};
+                               .stacks = &b->stacks[watch.latest]};
     hang_report_make(&facts, HANG_BRIEF_BYTES, &b->brief);
     hang_report_make(&facts, HANG_FULL_BYTES, &b->full);
     if (event != STALL_REPEATS)

@@ -10,21 +10,12 @@
 
 #define RANKS_MAX 0x7fffffffu
 
-/* Copies whole words, which the writer may change meanwhile. */
-static void copy_words(void *to, const void *from, size_t bytes)
-{
-    uint64_t *words = to;
-    const uint64_t *source = from;
-    for (size_t i = 0; i < bytes / sizeof *words; i++)
-        words[i] = __atomic_load_n(&source[i], __ATOMIC_RELAXED);
-}
-
 /* Copies a part from both copies. False: they differ. */
 static bool copy_part(void *to, void *again, const void *first, const void *second, size_t bytes)
 {
-    copy_words(to, first, bytes);
+    live_copy(to, first, bytes);
     atomic_thread_fence(memory_order_acquire);
-    copy_words(again, second, bytes);
+    live_copy(again, second, bytes);
     return memcmp(to, again, bytes) == 0;
 }
 
@@ -113,7 +104,7 @@ static void read_communicator(const struct live_header *header, const uint8_t *f
                               struct live_view *view)
 {
     struct live_communicator head;
-    copy_words(&head, first, sizeof head); /* each word counts alone */
+    live_copy(&head, first, sizeof head); /* each word counts alone */
     if (!head.id)
         return;
     struct live_communicator_view *to = &view->communicators[view->communicator_count++];
@@ -191,7 +182,7 @@ static void read_look(const struct live_header *header, const struct live_header
     view->work_began_ns = header->work_began_ns;
     for (uint32_t i = 0; i < header->cuda_calls_used && i < header->cuda_call_count; i++) {
         struct live_cuda_call call = {0};
-        copy_words(&call, calls + (size_t)i * header->cuda_call_bytes, sizeof call);
+        live_copy(&call, calls + (size_t)i * header->cuda_call_bytes, sizeof call);
         struct live_thread_view *to = &view->cuda_calls[view->cuda_call_count++];
         *to = (struct live_thread_view){.since_ns = call.since_ns, .thread = call.thread, .cbid = call.cbid};
         copy_name(to->name, call.name);
@@ -204,7 +195,7 @@ enum status live_view_of(const void *first, const void *second, size_t bytes, st
     struct live_header header = {.version = 0}, now;
     const uint8_t *one = first, *two = second;
     if (bytes >= sizeof header)
-        copy_words(&header, first, sizeof header);
+        live_copy(&header, first, sizeof header);
     enum status status = check(&header, bytes, err);
     if (status != STATUS_OK)
         return status;
@@ -237,7 +228,7 @@ enum status live_view_of(const void *first, const void *second, size_t bytes, st
         size_t at = header.lines_at + (size_t)i * header.line_bytes;
         read_line(one + at, two + at, i < header.thread_line_count, view);
     }
-    copy_words(&now, second, sizeof now);
+    live_copy(&now, second, sizeof now);
     read_look(&header, &now, one + header.cuda_calls_at, view);
     return STATUS_OK;
 }

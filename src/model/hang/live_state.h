@@ -175,6 +175,15 @@ struct live_header {
     _Atomic uint32_t flushes;        /* requests for one that were served. Written last */
 };
 
+/* Copies whole words, which the writer may change meanwhile. */
+static inline void live_copy(void *to, const void *from, size_t bytes)
+{
+    uint64_t *words = to;
+    const uint64_t *source = from;
+    for (size_t i = 0; i < bytes / sizeof *words; i++)
+        words[i] = __atomic_load_n(&source[i], __ATOMIC_RELAXED);
+}
+
 #define LIVE_COMMUNICATOR_BYTES(entries)                                                                     \
     (sizeof(struct live_communicator) + (entries) * sizeof(struct live_entry))
 #define LIVE_NCCL_CALLS_AT    ((sizeof(struct live_header) + 63) & ~(size_t)63)

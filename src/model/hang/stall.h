@@ -6,7 +6,7 @@
  * move, and in the first two steps of a program, which compile and fill caches, six times `after` count
  * instead. Without anything in progress, a process is idle, however long.
  *
- * Such a stall may end by itself: a slow checkpoint, a compilation, a loader that is late. It is an alarm
+ * Such a stall may still end: a slow checkpoint, a compilation, a loader that is late. It is an alarm
  * after ten times `after`, or twice the longest pause ever in steps of this kind, at most 60 times `after`;
  * in the first two steps after 60 times. A day of a healthy job has at most one false alarm
  * (tests/unit/model/stall_healthy_test.c), and 10 to 40 stalls without an alarm.

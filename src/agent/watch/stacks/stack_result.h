@@ -82,11 +82,12 @@ struct thread_stack {
     uint16_t python_count, native_count;
     uint32_t python_first, native_first; /* index in python_frames and native_frames */
 
-    bool is_ours;   /* a thread of cuspan */
-    bool is_torn;   /* it ran while its stack was read */
-    bool holds_gil; /* Python's lock belongs to this thread; false also if this is not known */
-    bool is_same;   /* by thread_stacks_compare(): same frames and lines in both looks */
-    bool is_still;  /* is_same, and no CPU time was used between the looks */
+    bool is_ours;     /* a thread of cuspan */
+    bool is_torn;     /* it ran while its stack was read */
+    bool holds_gil;   /* Python's lock belongs to this thread; false also if this is not known */
+    uint64_t used_ns; /* by thread_stacks_compare(): CPU time between both looks */
+    bool is_same;     /* by thread_stacks_compare(): same frames and lines in both looks */
+    bool is_still;    /* is_same, and no CPU time was used between the looks */
 };
 
 /* About 600 KiB, of which a look touches only what it needs. */

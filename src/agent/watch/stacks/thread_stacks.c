@@ -162,8 +162,12 @@ void thread_stacks_compare(struct thread_stacks *second, const struct thread_sta
         struct thread_stack *thread = &second->threads[i];
         const struct thread_stack *before = find(first, thread->tid);
         thread->is_same = thread->is_still = false;
-        if (!before || before->start_ticks != thread->start_ticks || before->is_torn || thread->is_torn ||
-            !has_same_python(first, before, second, thread))
+        thread->used_ns = 0;
+        if (!before || before->start_ticks != thread->start_ticks)
+            continue;
+        if (thread->cpu_ns > before->cpu_ns)
+            thread->used_ns = thread->cpu_ns - before->cpu_ns;
+        if (before->is_torn || thread->is_torn || !has_same_python(first, before, second, thread))
             continue;
         bool is_native_same = has_same_native(first, before, second, thread);
         /* Running threads without Python frames show nothing that could be the same. */

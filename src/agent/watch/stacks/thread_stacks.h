@@ -23,6 +23,6 @@
  * (tests/bench/thread_stacks.py): 2 ms, and 0.1 ms for each thread. */
 void thread_stacks_look(struct thread_stacks *into, enum stack_detail detail);
 
-/* Sets is_same and is_still in `second` by an earlier look at the same process. A thread that did not exist
- * in `first` or was torn in one of them is not the same. */
+/* Sets used_ns, is_same and is_still in `second` by an earlier look at the same process. A thread that did
+ * not exist in `first` or was torn in one of them is not the same. */
 void thread_stacks_compare(struct thread_stacks *second, const struct thread_stacks *first);

@@ -12,7 +12,7 @@
 #define NOW_NS (1000 * NS_PER_SECOND)
 
 static struct live_view view;
-static struct thread_stacks looks[2];
+static struct thread_stacks stacks;
 static struct stall stall;
 static struct hang_report report;
 static struct hang_facts facts;
@@ -20,7 +20,7 @@ static struct hang_facts facts;
 static int begin(void **state)
 {
     memset(&view, 0, sizeof view);
-    memset(looks, 0, sizeof looks);
+    memset(&stacks, 0, sizeof stacks);
     stall = (struct stall){.after_ns = 5 * NS_PER_SECOND,
                            .stalled_ns = NOW_NS - 12 * NS_PER_SECOND,
                            .stalls = 1,
@@ -171,34 +171,6 @@ static void test_gpus_and_children(void **state)
     HAS("{\"id\":\"GPU-2\",\"state\":\"ok\"}]"); /* healthy: only in the whole report */
 }
 
-static uint32_t add_string(const char *text)
-{
-    uint32_t at = looks[0].text_bytes ? looks[0].text_bytes : 1;
-    strcpy(looks[0].text + at, text);
-    looks[0].text_bytes = at + (uint32_t)strlen(text) + 1;
-    return at;
-}
-
-static void test_the_line_of_a_thread_is_the_programs(void **state)
-{
-    struct thread_stack thread = {.python_first = 1, .python_count = 2};
-    char line[200] = "";
-    looks[0].code_count = 2;
-    looks[0].codes[0] = (struct stack_code){.file = add_string("/usr/lib/python3/dist-packages/torch/nn.py"),
-                                            .name = add_string("f")};
-    looks[0].codes[1] =
-        (struct stack_code){.file = add_string("/srv/train.py"), .name = add_string("T.step")};
-    looks[0].python_frames[1] = (struct stack_python_frame){.line = 5, .function = 0};
-    looks[0].python_frames[2] = (struct stack_python_frame){.line = 9, .function = 1};
-    assert_true(hang_report_line(&looks[0], &thread, line, sizeof line));
-    assert_string_equal(line, "/srv/train.py:9 T.step");
-    thread.python_count = 1; /* only a package's */
-    assert_true(hang_report_line(&looks[0], &thread, line, sizeof line));
-    assert_string_equal(line, "/usr/lib/python3/dist-packages/torch/nn.py:5 f");
-    thread.python_count = 0;
-    assert_false(hang_report_line(&looks[0], &thread, line, sizeof line));
-}
-
 static void test_a_stall_that_is_no_alarm_yet(void **state)
 {
     stall.is_alarm = false;
@@ -271,30 +243,47 @@ static void test_the_end(void **state)
 
 /* Threads. */
 
+static uint32_t add_string(const char *text)
+{
+    uint32_t at = stacks.text_bytes ? stacks.text_bytes : 1;
+    strcpy(stacks.text + at, text);
+    stacks.text_bytes = at + (uint32_t)strlen(text) + 1;
+    return at;
+}
+
 static void add_thread(int32_t tid, const char *file, uint32_t line, uint64_t cpu_ms)
 {
-    for (int i = 0; i < 2; i++) {
-        struct thread_stacks *look = &looks[i];
-        struct thread_stack *made = &look->threads[look->count++];
-        *made = (struct thread_stack){
-            .tid = tid, .state = 'S', .name = "python", .cpu_ns = i * cpu_ms * NS_PER_MS};
-        made->is_still = cpu_ms == 0;
-        if (!file)
-            continue;
-        struct stack_code *code = &look->codes[look->code_count];
-        if (look->text_bytes == 0)
-            look->text_bytes = 1;
-        code->file = look->text_bytes;
-        look->text_bytes += (uint32_t)snprintf(look->text + look->text_bytes, 64, "%s", file) + 1;
-        code->name = look->text_bytes;
-        look->text_bytes += (uint32_t)snprintf(look->text + look->text_bytes, 64, "step") + 1;
-        made->python_first = look->python_total;
-        made->python_count = 1;
-        look->python_frames[look->python_total++] =
-            (struct stack_python_frame){.line = line, .function = look->code_count++};
-    }
-    facts.stacks = &looks[1];
-    facts.before = &looks[0];
+    struct thread_stack *made = &stacks.threads[stacks.count++];
+    *made = (struct thread_stack){
+        .tid = tid, .state = 'S', .name = "python", .used_ns = cpu_ms * NS_PER_MS, .is_still = cpu_ms == 0};
+    facts.stacks = &stacks;
+    if (!file)
+        return;
+    stacks.codes[stacks.code_count] =
+        (struct stack_code){.file = add_string(file), .name = add_string("step")};
+    made->python_first = stacks.python_total;
+    made->python_count = 1;
+    stacks.python_frames[stacks.python_total++] =
+        (struct stack_python_frame){.line = line, .function = stacks.code_count++};
+}
+
+static void test_the_line_of_a_thread_is_the_programs(void **state)
+{
+    struct thread_stack thread = {.python_first = 1, .python_count = 2};
+    char line[200] = "";
+    stacks.code_count = 2;
+    stacks.codes[0] = (struct stack_code){.file = add_string("/usr/lib/python3/dist-packages/torch/nn.py"),
+                                          .name = add_string("f")};
+    stacks.codes[1] = (struct stack_code){.file = add_string("/srv/train.py"), .name = add_string("T.step")};
+    stacks.python_frames[1] = (struct stack_python_frame){.line = 5, .function = 0};
+    stacks.python_frames[2] = (struct stack_python_frame){.line = 9, .function = 1};
+    assert_true(hang_report_line(&stacks, &thread, line, sizeof line));
+    assert_string_equal(line, "/srv/train.py:9 T.step");
+    thread.python_count = 1; /* only a package's */
+    assert_true(hang_report_line(&stacks, &thread, line, sizeof line));
+    assert_string_equal(line, "/usr/lib/python3/dist-packages/torch/nn.py:5 f");
+    thread.python_count = 0;
+    assert_false(hang_report_line(&stacks, &thread, line, sizeof line));
 }
 
 static void test_waiting_threads_then_busy_ones(void **state)
@@ -306,7 +295,7 @@ static void test_waiting_threads_then_busy_ones(void **state)
     view.cuda_call_count = 1;
     view.cuda_calls[0] =
         (struct live_thread_view){.since_ns = 1, .thread = 14, .cbid = 1, .name = "cudaFree"};
-    looks[1].threads[0].is_ours = true;
+    stacks.threads[0].is_ours = true;
     make(HANG_BRIEF_BYTES);
     const char *text = json(), *first = strstr(text, "{\"thread\":14,\"name\"");
     const char *second = strstr(text, "{\"thread\":13,\"name\""),
@@ -333,7 +322,7 @@ static void test_threads_that_do_not_fit_are_counted_by_place(void **state)
                      2);
     assert_true(written > 0);
     assert_int_equal(written + loaders + workers, 300);
-    looks[1].left_out = 7;
+    stacks.left_out = 7;
     make(HANG_BRIEF_BYTES);
     HAS("\"threads_left_out\":7");
 }

@@ -68,8 +68,7 @@ static void take(enum stall_event event, uint64_t time_ns, size_t bytes)
                                .now_ns = NOW_NS,
                                .time_ns = time_ns,
                                .view = &view,
-                               .stacks = looks[1].count ? &looks[1] : NULL,
-                               .before = looks[1].count ? &looks[0] : NULL};
+                               .stacks = looks[1].count ? &looks[1] : NULL};
     struct error err = {""};
     hang_report_make(&facts, bytes, &report);
     log_encoder_init(&encoder, true, pool, "", "");
