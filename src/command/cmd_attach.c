@@ -206,8 +206,7 @@ static bool attach_to_candidates(struct command_attach *command, const struct ag
     else if (count == 0 && command->container)
         fprintf(stderr,
                 "cuspan attach: no container %s has a process that uses a GPU and has no agent; on the host, "
-                "root "
-                "finds names of Docker and Kubernetes, and any ID\n",
+                "root finds names of Docker and Kubernetes, and any ID\n",
                 command->container);
     else if (count == 0)
         fprintf(stderr, "cuspan attach: no process is named %s; ps and nvidia-smi show PIDs\n",

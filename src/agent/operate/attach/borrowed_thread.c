@@ -150,7 +150,8 @@ enum status borrowed_prepare(struct borrowed_thread *borrowed, const struct remo
     if (!remote_write(borrowed->target->pid, places->frame, frame, bytes))
         return fail(borrowed, "has a stack that cannot be written", err);
     borrowed->is_prepared = true;
-    if (!machine_set_give_back(borrowed->thread, &borrowed->state, places) ||
+    const struct machine_run run = machine_give_back(places);
+    if (!machine_set(borrowed->thread, &borrowed->state, places, &run) ||
         ptrace(PTRACE_SETSIGMASK, borrowed->thread, sizeof all, &all) != 0)
         return fail(borrowed, "has ended", err);
     return STATUS_OK;
@@ -172,8 +173,11 @@ static enum stop to_next_call(const struct borrowed_thread *borrowed, uint64_t l
 enum status borrowed_call(struct borrowed_thread *borrowed, long number, const uint64_t arguments[6],
                           long *result, struct error *err)
 {
+    struct machine_run run = {
+        .code = borrowed->places.call, .stack = borrowed->places.frame, .number = number};
+    memcpy(run.arguments, arguments, sizeof run.arguments);
     if (!target_is_same(borrowed->target) ||
-        !machine_set_call(borrowed->thread, &borrowed->state, &borrowed->places, number, arguments) ||
+        !machine_set(borrowed->thread, &borrowed->state, &borrowed->places, &run) ||
         to_next_call(borrowed, STOP_NS) != STOP_CALL || to_next_call(borrowed, STOP_NS) != STOP_CALL ||
         !machine_result(borrowed->thread, result))
         return fail(borrowed, "did not make a system call", err);
@@ -249,7 +253,8 @@ static bool is_waiting(const struct borrowed_thread *borrowed, uint64_t code)
 enum status borrowed_run(struct borrowed_thread *borrowed, uint64_t code, uint64_t job, uint64_t stack,
                          struct error *err)
 {
-    if (!machine_set_code(borrowed->thread, &borrowed->state, &borrowed->places, code, job, stack) ||
+    const struct machine_run run = {.code = code, .stack = stack & ~15ull, .job = job};
+    if (!machine_set(borrowed->thread, &borrowed->state, &borrowed->places, &run) ||
         !go_on(borrowed->thread, PTRACE_CONT, 0))
         return fail(borrowed, "has ended", err);
     enum stop stop = wait_for_thread(borrowed, job, clock_monotonic_ns() + RUN_NS);

@@ -65,14 +65,17 @@ bool machine_takes_up(struct machine_state *state, const struct sleep *sleep);
 size_t machine_make_frame(const struct machine_state *state, const struct machine_places *places,
                           uint8_t frame[MACHINE_FRAME_BYTES], uint64_t *at);
 
-/* Lets the stopped thread, when it continues: restore the frame; make a system call and then restore it; run
- * the code below at `code` with the job and a stack, and then restore it. */
-bool machine_set_give_back(pid_t thread, const struct machine_state *state,
-                           const struct machine_places *places);
-bool machine_set_call(pid_t thread, const struct machine_state *state, const struct machine_places *places,
-                      long number, const uint64_t arguments[6]);
-bool machine_set_code(pid_t thread, const struct machine_state *state, const struct machine_places *places,
-                      uint64_t code, uint64_t job, uint64_t stack);
+/* What the stopped thread runs when it continues, until it restores the frame: the call that does so
+ * (machine_give_back()), a system call and then that one, or the code below. */
+struct machine_run {
+    uint64_t code, stack;
+    long number; /* of the system call */
+    uint64_t arguments[6];
+    uint64_t job; /* of the code below */
+};
+struct machine_run machine_give_back(const struct machine_places *places);
+bool machine_set(pid_t thread, const struct machine_state *state, const struct machine_places *places,
+                 const struct machine_run *run);
 
 /* Of the stopped thread: what the system call at whose end it is has returned; where its code is. */
 bool machine_result(pid_t thread, long *result);

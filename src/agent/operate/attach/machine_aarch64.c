@@ -124,41 +124,23 @@ size_t machine_make_frame(const struct machine_state *state, const struct machin
     return sizeof *frame;
 }
 
-static bool set(pid_t thread, const struct user_regs_struct *regs)
+struct machine_run machine_give_back(const struct machine_places *places)
 {
-    return put(thread, NT_PRSTATUS, regs, sizeof *regs) && set_call_number(thread, NO_CALL);
+    return (struct machine_run){.code = places->give_back, .stack = places->frame};
 }
 
-bool machine_set_give_back(pid_t thread, const struct machine_state *state,
-                           const struct machine_places *places)
+bool machine_set(pid_t thread, const struct machine_state *state, const struct machine_places *places,
+                 const struct machine_run *run)
 {
     struct user_regs_struct regs = state->registers;
-    regs.pc = places->give_back;
-    regs.sp = places->frame;
-    return set(thread, &regs);
-}
-
-bool machine_set_call(pid_t thread, const struct machine_state *state, const struct machine_places *places,
-                      long number, const uint64_t arguments[6])
-{
-    struct user_regs_struct regs = state->registers;
-    memcpy(regs.regs, arguments, 6 * sizeof *arguments);
-    regs.regs[CALL_REGISTER] = (uint64_t)number;
+    memcpy(regs.regs, run->arguments, sizeof run->arguments);
+    regs.regs[CALL_REGISTER] = (uint64_t)run->number;
     regs.regs[LINK_REGISTER] = places->give_back;
-    regs.pc = places->call;
-    regs.sp = places->frame;
-    return set(thread, &regs);
-}
-
-bool machine_set_code(pid_t thread, const struct machine_state *state, const struct machine_places *places,
-                      uint64_t code, uint64_t job, uint64_t stack)
-{
-    struct user_regs_struct regs = state->registers;
-    regs.pc = code;
-    regs.regs[JOB_REGISTER] = job;
+    regs.regs[JOB_REGISTER] = run->job;
     regs.regs[FRAME_REGISTER] = places->frame;
-    regs.sp = stack & ~15ull;
-    return set(thread, &regs);
+    regs.pc = run->code;
+    regs.sp = run->stack;
+    return put(thread, NT_PRSTATUS, &regs, sizeof regs) && set_call_number(thread, NO_CALL);
 }
 
 bool machine_result(pid_t thread, long *result)

@@ -166,48 +166,30 @@ size_t machine_make_frame(const struct machine_state *state, const struct machin
     return extended - base + used + sizeof magic;
 }
 
-/* `orig_rax`: the kernel must not restart the interrupted call now. */
-static bool set(pid_t thread, struct user_regs_struct *regs)
+/* As after a handler's return. */
+struct machine_run machine_give_back(const struct machine_places *places)
 {
-    regs->orig_rax = (uint64_t)-1;
-    regs->eflags &= ~(uint64_t)DIRECTION_FLAG;
-    return ptrace(PTRACE_SETREGS, thread, 0, regs) == 0;
+    return (struct machine_run){.code = places->give_back, .stack = places->frame + sizeof(uint64_t)};
 }
 
-bool machine_set_give_back(pid_t thread, const struct machine_state *state,
-                           const struct machine_places *places)
+bool machine_set(pid_t thread, const struct machine_state *state, const struct machine_places *places,
+                 const struct machine_run *run)
 {
     struct user_regs_struct regs = state->registers;
-    regs.rip = places->give_back;
-    regs.rsp = places->frame + sizeof(uint64_t); /* as after a handler's return */
-    return set(thread, &regs);
-}
-
-bool machine_set_call(pid_t thread, const struct machine_state *state, const struct machine_places *places,
-                      long number, const uint64_t arguments[6])
-{
-    struct user_regs_struct regs = state->registers;
-    regs.rax = (uint64_t)number;
-    regs.rdi = arguments[0];
-    regs.rsi = arguments[1];
-    regs.rdx = arguments[2];
-    regs.r10 = arguments[3];
-    regs.r8 = arguments[4];
-    regs.r9 = arguments[5];
-    regs.rip = places->call;
-    regs.rsp = places->frame;
-    return set(thread, &regs);
-}
-
-bool machine_set_code(pid_t thread, const struct machine_state *state, const struct machine_places *places,
-                      uint64_t code, uint64_t job, uint64_t stack)
-{
-    struct user_regs_struct regs = state->registers;
-    regs.rip = code;
-    regs.rbx = job;
+    regs.rip = run->code;
+    regs.rsp = run->stack;
+    regs.rax = (uint64_t)run->number;
+    regs.rdi = run->arguments[0];
+    regs.rsi = run->arguments[1];
+    regs.rdx = run->arguments[2];
+    regs.r10 = run->arguments[3];
+    regs.r8 = run->arguments[4];
+    regs.r9 = run->arguments[5];
+    regs.rbx = run->job;
     regs.r12 = places->frame + sizeof(uint64_t);
-    regs.rsp = stack & ~15ull;
-    return set(thread, &regs);
+    regs.orig_rax = (uint64_t)-1; /* the kernel must not restart the interrupted call now */
+    regs.eflags &= ~(uint64_t)DIRECTION_FLAG;
+    return ptrace(PTRACE_SETREGS, thread, 0, &regs) == 0;
 }
 
 bool machine_result(pid_t thread, long *result)
