@@ -38,8 +38,6 @@ struct attach {
     size_t bytes, code_bytes;     /* of all of it, and of the code */
 };
 
-#define TITLED(attach) (attach)->target.program, (int)(attach)->target.pid
-
 /* --- check --- */
 
 /* As the agent and cuspan ps name it. */
@@ -57,7 +55,7 @@ static enum status read_maps(struct attach *attach, struct error *err)
     bool is_read = file && remote_maps_read(&attach->maps, file);
     if (file)
         fclose(file);
-    return is_read ? STATUS_OK : error_set(err, STATUS_NOT_FOUND, "%s (PID %d) has ended", TITLED(attach));
+    return is_read ? STATUS_OK : target_refuse(&attach->target, err, "has ended");
 }
 
 static bool has_libc(const struct attach *attach)
@@ -201,8 +199,7 @@ static enum status stop_thread(struct attach *attach, struct error *err)
     enum status status;
     while ((status = try_threads(attach, err)) == STATUS_FULL) {
         if (!target_is_same(&attach->target))
-            return error_set(err, STATUS_NOT_FOUND, "%s (PID %d) has ended, or runs another program now",
-                             TITLED(attach));
+            return target_refuse(&attach->target, err, "has ended, or runs another program now");
         if (clock_monotonic_ns() > end_ns)
             return target_refuse(&attach->target, err,
                                  ": no thread slept at a safe place within %u ms: they run, or are inside "
@@ -261,8 +258,7 @@ static enum status make_memory(struct attach *attach, struct error *err)
     attach->code = attach->memory + job_bytes;
     attach->stack = attach->memory + attach->bytes;
     if (!write_job(attach))
-        return error_set(err, STATUS_UNAVAILABLE, "the memory of %s (PID %d) cannot be written: %s",
-                         TITLED(attach), strerror(errno));
+        return target_refuse(&attach->target, err, "has memory that cannot be written: %s", strerror(errno));
     const uint64_t protection[6] = {attach->code, attach->code_bytes, PROT_READ | PROT_EXEC};
     status = borrowed_call(&attach->borrowed, SYS_mprotect, protection, &result, err);
     return status == STATUS_OK && result != 0 ? refuse_memory(attach, result, "mprotect", err) : status;
@@ -307,17 +303,15 @@ static enum status judge(struct attach *attach, struct attach_result *result, st
     if (job->stage == STAGE_NOT_LOADED)
         return target_refuse(&attach->target, err, "cannot load the agent: %.400s", job->message);
     if (job->stage == STAGE_NO_SYMBOL)
-        return error_set(err, STATUS_CORRUPT,
-                         "%s (PID %d) has an older agent, which cannot be attached; restart the program",
-                         TITLED(attach));
+        return target_refuse(&attach->target, err,
+                             "has an older agent, which cannot be attached; restart the program");
     if (job->result > 0)
-        return error_set(err, STATUS_CORRUPT,
-                         "%s (PID %d) has an agent already (%.40s); see: cuspan status %d", TITLED(attach),
-                         job->message, (int)attach->target.pid);
+        return target_refuse(&attach->target, err, "has an agent already (%.40s); see: cuspan status %d",
+                             job->message, (int)attach->target.pid);
     if (job->result < 0)
-        return error_set(
-            err, STATUS_CORRUPT, "%s (PID %d) has the agent now, which cannot trace: %.400s", TITLED(attach),
-            *job->message ? job->message : "its log line on the program's standard error says why");
+        return target_refuse(&attach->target, err, "has the agent now, which cannot trace: %.400s",
+                             *job->message ? job->message
+                                           : "its log line on the program's standard error says why");
     result->has_graph_nodes = strstr(job->message, " nodes");
     return STATUS_OK;
 }
@@ -332,14 +326,13 @@ static enum status wait_for_agent(struct attach *attach, struct attach_result *r
             return judge(attach, result, err);
         }
         if (clock_monotonic_ns() > end_ns)
-            return error_set(
-                err, STATUS_TIMEOUT,
-                "%s (PID %d): the agent is still %s after %u ms; cuspan ps shows it when it is done",
-                TITLED(attach), attach->job.stage == STAGE_CALLING ? "starting" : "being loaded",
-                (unsigned)attach->request->timeout_ms);
+            return target_refuse(&attach->target, err,
+                                 ": the agent is still %s after %u ms; cuspan ps shows it when it is done",
+                                 attach->job.stage == STAGE_CALLING ? "starting" : "being loaded",
+                                 (unsigned)attach->request->timeout_ms);
         nanosleep(&(struct timespec){0, LOOK_NS}, NULL);
     }
-    return error_set(err, STATUS_NOT_FOUND, "%s (PID %d) has ended while the agent started", TITLED(attach));
+    return target_refuse(&attach->target, err, "has ended while the agent started");
 }
 
 enum status attach_process(const struct attach_request *request, struct attach_result *result,

@@ -28,8 +28,6 @@ struct attach_result {
     bool is_python;
 };
 
-/* Not OK: `err` says why, and what to do. NO target is changed by NOT_FOUND, UNAVAILABLE, UNSUPPORTED and
- * INVALID; after CORRUPT, the agent is loaded and cannot trace. TIMEOUT: something waits in the target, and
- * goes on. */
+/* Not OK: `err` says why, what to do, and if more than files in a container has changed. */
 enum status attach_process(const struct attach_request *request, struct attach_result *result,
                            struct error *err) MUST_CHECK;
