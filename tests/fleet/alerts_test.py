@@ -90,7 +90,7 @@ class ThroughACollector(Case):
         self.start(ALERTS / "collector.yaml")
 
     def check(self, **environment):
-        """What arrives is what the agent has in its spool, but for the longer report there."""
+        """The same records arrive as the agent has in its spool, except the longer report there."""
         process = self.replay(4000, **environment)
         self.assertEqual(process.wait(300), 0, process.lines())
         path, = self.spool.glob("hang-*.jsonl")

@@ -22,7 +22,7 @@ from backend import spans_of  # noqa: E402
 
 EXAMPLE, CULPRIT = "examples/training/hang.py", 2
 BUILD = None
-# What is named. A rank that does something else than the others may have made a call too many, too few or too early: from one moment
+# The kinds that are named. A rank that does something else than the others may have made a call too many, too few or too early: from one moment
 # of a job that waits, this cannot be told.
 ORDER = {"skipped_call", "extra_call", "order"}
 KINDS = {"skip": ORDER, "order": ORDER, "size": {"size_mismatch"}, "lock": {"host"}, "stop": {"stopped"}, "kill": {"died"}, "loader": {"host"}}
