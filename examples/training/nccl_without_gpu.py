@@ -27,7 +27,7 @@ REPLAY = CUSPAN = None
 
 
 def start_agent():
-    """What the CUDA driver does in a program's first CUDA call, with the library for replays as CUPTI."""
+    """Starts the agent as the CUDA driver does in the first CUDA call of a program, with the library for replays as CUPTI."""
     global REPLAY, CUSPAN
     path = os.environ.get("CUDA_INJECTION64_PATH")
     if not path:
@@ -49,7 +49,7 @@ def begin_step(number):
 
 
 def tell(name, values):
-    """Has the agent note a call of NCCL, or without a name its return."""
+    """Tells the agent that a call of NCCL begins, or without a name that it returns."""
     if not REPLAY:
         return
     note = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.POINTER(Attribute), ctypes.c_uint32).in_dll(REPLAY, "cuspan_replay_nccl")
