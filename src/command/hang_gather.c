@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define AT_ONCE    64         /* programs that run */
 #define OUTPUT_MAX (64 << 20) /* bytes of a host: about 80 ranks that have all calls of all communicators */
+#define WRITE_MAX  (1 << 20)  /* a program that writes too much passes OUTPUT_MAX by less */
 #define HOSTS_MAX  65536
 #define WORDS_MAX  16
 #define POLL_NS    10000000
@@ -45,7 +45,7 @@ static const struct {
 
 struct child {
     char *host, *words[WORDS_MAX];
-    int output, errors; /* memfds */
+    int output, errors; /* memfds; the program's offset is ours, so it tells how much it wrote */
     pid_t pid;          /* 0: it does not run */
     uint64_t started_ns;
     bool is_told; /* to end */
@@ -70,11 +70,22 @@ static void make_words(struct child *child, const char *const *words, const stru
     }
 }
 
+/* A file in memory that cannot grow further: a program may write faster than we look. */
+static int bounded_file(const char *name, off_t bytes)
+{
+    int file = high_fd(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (file >= 0 && (ftruncate(file, bytes) != 0 || fcntl(file, F_ADD_SEALS, F_SEAL_GROW) != 0)) {
+        close(file);
+        file = -1;
+    }
+    return file;
+}
+
 static void start(struct child *child)
 {
     posix_spawn_file_actions_t actions;
-    child->output = high_fd(memfd_create("output", MFD_CLOEXEC));
-    child->errors = high_fd(memfd_create("errors", MFD_CLOEXEC));
+    child->output = bounded_file("output", OUTPUT_MAX + WRITE_MAX);
+    child->errors = bounded_file("errors", WRITE_MAX);
     child->started_ns = clock_now_ns();
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -88,15 +99,27 @@ static void start(struct child *child)
     }
 }
 
+static size_t written(int file)
+{
+    off_t at = lseek(file, 0, SEEK_CUR);
+    return at > 0 ? (size_t)at : 0;
+}
+
 static char *read_all(int file, size_t limit, size_t *len)
 {
-    struct stat found = {.st_size = 0};
-    (void)fstat(file, &found);
-    size_t size = (size_t)found.st_size < limit ? (size_t)found.st_size : limit;
+    size_t size = written(file) < limit ? written(file) : limit;
     char *bytes = xcalloc(size + 1, 1);
     ssize_t got = pread(file, bytes, size, 0);
     *len = got > 0 ? (size_t)got : 0;
     return bytes;
+}
+
+static bool wrote_too_much(struct child *child)
+{
+    bool is_large = written(child->output) > OUTPUT_MAX;
+    if (is_large)
+        snprintf(child->why, sizeof child->why, "more than %u MiB of output", OUTPUT_MAX >> 20);
+    return is_large;
 }
 
 /* The first line that the program wrote about its failure. */
@@ -119,16 +142,14 @@ static void explain(struct child *child, int wait_status)
 /* Ends a program that takes too long or writes too much. */
 static void limit(struct child *child, const struct gathering *gathering)
 {
-    struct stat output = {.st_size = 0};
     uint64_t ns = clock_now_ns() - child->started_ns, limit_ns = gathering->timeout_ms * NS_PER_MS;
-    bool is_large = fstat(child->output, &output) == 0 && output.st_size > OUTPUT_MAX;
+    bool is_large = wrote_too_much(child);
     if (child->is_told && (is_large || ns > limit_ns + GRACE_NS))
         kill(child->pid, SIGKILL);
     if (child->is_told || (!is_large && ns < limit_ns))
         return;
-    snprintf(child->why, sizeof child->why,
-             is_large ? "more than %u MiB of output" : "no answer within %u ms",
-             is_large ? OUTPUT_MAX >> 20 : gathering->timeout_ms);
+    if (!is_large)
+        snprintf(child->why, sizeof child->why, "no answer within %u ms", gathering->timeout_ms);
     kill(child->pid, SIGTERM);
     child->is_told = true;
 }
@@ -142,8 +163,10 @@ static bool poll_child(struct child *child, const struct gathering *gathering)
         limit(child, gathering);
         return false;
     }
-    if (!child->is_told && WIFEXITED(status) &&
-        (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == EXIT_HANG))
+    if (!child->is_told && wrote_too_much(child))
+        child->is_told = true;
+    else if (!child->is_told && WIFEXITED(status) &&
+             (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == EXIT_HANG))
         child->answer = read_all(child->output, OUTPUT_MAX, &child->len);
     else if (!child->is_told)
         explain(child, status);
@@ -179,7 +202,7 @@ static void free_child(struct child *child)
     free(child->answer);
 }
 
-/* What a program that finds hosts prints; NULL: it failed, as it prints. */
+/* Returns the output of a program that finds hosts; NULL: it failed, and why is printed. */
 static char *ask(const char *const *words, const struct gathering *gathering, const char *target, char *host)
 {
     struct child child = {.host = host};

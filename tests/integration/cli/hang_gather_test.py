@@ -75,6 +75,7 @@ class Gather(unittest.TestCase):
         self.assertEqual(lines[0], "cuspan hang: nothing is known of broken (ssh ended with status 255: ?[1mPermission denied)")
         self.assertIn("nothing is known of garbage (neither a live state nor JSON", lines[1])
         self.assertEqual(lines[2], "cuspan hang: nothing is known of flood (more than 64 MiB of output)")
+        self.assertTrue((self.folder / "bounded").exists())  # however fast it writes
 
     def test_a_host_that_hangs_is_unknown(self):
         for timeout_ms in (500, 2000, 8000, 32000, 128000):  # until the others answer in time
@@ -116,7 +117,7 @@ class Gather(unittest.TestCase):
 
 
 class TheRealTools(unittest.TestCase):
-    """What the stand-ins accept, the tools that are installed here accept, too."""
+    """The tools that are installed here accept the words that the stand-ins accept."""
 
     def accepts(self, *words):
         return subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60, check=False).returncode == 0
