@@ -541,16 +541,18 @@ class Library(Case):
             (root / str(DOUBLE).lstrip("/")).unlink()
             shutil.copy(BUILD / "fake_driver/libcuda.so.1", root)
             change(root)
-        program = self.in_another_root(prepare, LD_PRELOAD="/libcuda.so.1")
+        return self.in_group(self.in_another_root(prepare, LD_PRELOAD="/libcuda.so.1"))
+
+    def in_group(self, program):
         hierarchies = [path.parent for path in (Path("/sys/fs/cgroup/cgroup.procs"), Path("/sys/fs/cgroup/pids/cgroup.procs")) if path.exists()]
         if not hierarchies or not os.access(hierarchies[0], os.W_OK):
             self.skipTest("no control groups can be made here")
-        place = hierarchies[0] / f"docker-{program.pid:064x}.scope"
+        program.container = f"c0ffee{program.pid:08x}".ljust(64, "0")
+        place = hierarchies[0] / f"docker-{program.container}.scope"
         place.mkdir()
         self.addCleanup(place.rmdir)
         self.addCleanup(program.end)
         (place / "cgroup.procs").write_text(str(program.pid))
-        program.container = place.name[7:71]
         return program
 
     def attach_container(self, program, **more):
@@ -563,6 +565,19 @@ class Library(Case):
         self.assert_unharmed(program)
         self.assertIn("no container", self.attach_container(program, status=1).stderr)  # it has an agent now
         self.assertIn("no container none has", self.command("attach", "--container", "none", status=1).stderr)
+
+    def test_several_containers(self):
+        programs = [self.container()]
+        programs.append(Program(self, "chroot", self.directory / "root", HOST, "read", env={**CLEAN, "LD_PRELOAD": "/libcuda.so.1"}))
+        self.assertEqual(programs[1].line(), "ready")
+        self.in_group(programs[1])
+        said = self.command("attach", "--container", "c0ffee", status=1).stderr
+        self.assertIn("several containers are named c0ffee; name one by its ID: c0ffee", said)
+        for program in programs:
+            self.assert_unharmed(program)
+            self.assertNotIn("libcuspan", self.maps(program))
+        self.assertIn("--all and --container exclude each other", self.command("attach", "--all", "--container", "x", status=2).stderr)
+        self.assertIn("--container and 1 exclude each other", self.command("attach", "--container", "x", "1", status=2).stderr)
 
     def test_a_hostile_container(self):
         """Which has planted a link, or lets others write: nothing outside it changes, and nothing of it is loaded."""

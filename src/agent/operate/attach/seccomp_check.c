@@ -32,42 +32,24 @@ struct machine {
 
 static uint32_t compute(uint16_t operation, uint32_t a, uint32_t by)
 {
-    switch (operation) {
-    case BPF_ADD:
-        return a + by;
-    case BPF_SUB:
-        return a - by;
-    case BPF_MUL:
-        return a * by;
-    case BPF_DIV:
-        return a / by;
-    case BPF_AND:
-        return a & by;
-    case BPF_OR:
-        return a | by;
-    case BPF_XOR:
-        return a ^ by;
-    case BPF_LSH:
-        return a << (by & 31);
-    case BPF_RSH:
-        return a >> (by & 31);
-    default:
-        return 0 - a; /* BPF_NEG */
-    }
+    return operation == BPF_ADD   ? a + by
+           : operation == BPF_SUB ? a - by
+           : operation == BPF_MUL ? a * by
+           : operation == BPF_DIV ? a / by
+           : operation == BPF_AND ? a & by
+           : operation == BPF_OR  ? a | by
+           : operation == BPF_XOR ? a ^ by
+           : operation == BPF_LSH ? a << (by & 31)
+           : operation == BPF_RSH ? a >> (by & 31)
+                                  : 0 - a; /* BPF_NEG */
 }
 
 static bool jumps(uint16_t operation, uint32_t a, uint32_t by)
 {
-    switch (operation) {
-    case BPF_JEQ:
-        return a == by;
-    case BPF_JGT:
-        return a > by;
-    case BPF_JGE:
-        return a >= by;
-    default:
-        return a & by; /* BPF_JSET */
-    }
+    return operation == BPF_JEQ   ? a == by
+           : operation == BPF_JGT ? a > by
+           : operation == BPF_JGE ? a >= by
+                                  : a & by; /* BPF_JSET */
 }
 
 static uint32_t load(const struct machine *state, const struct sock_filter *at,
