@@ -353,8 +353,8 @@ class Cases:
     def late(self, run):
         """One late start while 16 threads launch, with each CUPTI."""
         said = []
-        for library in self.cuptis:
-            name = Path(library).resolve().parent.name
+        for at, library in enumerate(self.cuptis):
+            name = f"{Path(library).resolve().parent.name}-{at}"
             figures = yield from self.several(run, name, one_late, self.count or 100, cupti=library)
             versions = {figure["cupti"] for figure in figures if figure.get("cupti")}
             said.append(f"{len(figures)} starts with CUPTI {', '.join(sorted(versions)) or name}, "

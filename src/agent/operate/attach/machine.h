@@ -65,7 +65,7 @@ bool machine_takes_up(struct machine_state *state, const struct sleep *sleep);
 size_t machine_make_frame(const struct machine_state *state, const struct machine_places *places,
                           uint8_t frame[MACHINE_FRAME_BYTES], uint64_t *at);
 
-/* The code that the stopped thread runs when it continues, until it restores the frame: the call that does so
+/* The stopped thread runs this when it continues, until it restores the frame: the call that does so
  * (machine_give_back()), a system call and then that one, or the code below. */
 struct machine_run {
     uint64_t code, stack;
