@@ -566,6 +566,28 @@ class Library(Case):
         self.assertIn("no container", self.attach_container(program, status=1).stderr)  # it has an agent now
         self.assertIn("no container none has", self.command("attach", "--container", "none", status=1).stderr)
 
+    def test_users_of_a_container(self):
+        """The library belongs to the root of the process's user namespace, and the process to another user of it."""
+        code = ("import ctypes, os, sys\n"
+                "if ctypes.CDLL(None).unshare(0x10000000): sys.exit(1)\n"
+                "print('apart', flush=True); input()\n"
+                "os.setgid(7); os.setuid(7)\n"
+                "os.execve(sys.argv[1], [sys.argv[1], 'read'], {})\n")
+        program = Program(self, sys.executable, "-c", code, HOST)
+        if os.geteuid() != 0 or program.line() != "apart":
+            self.skipTest("needs root and user namespaces")
+        for name in "uid_map", "gid_map":
+            Path(f"/proc/{program.pid}/{name}").write_text("0 100000 1000\n")
+        self.assertEqual(program.ask(), "ready")
+        self.assertRegex(Path(f"/proc/{program.pid}/status").read_text(), r"Uid:\t100007\t")
+        copy = self.copied()
+        for path in copy, copy.parent:
+            os.chown(path, 100000, 100000)
+        self.attach(program, "--library", copy)
+        self.assert_unharmed(program)
+        os.chown(copy, 100001, 100001)
+        self.refused(program, "can be changed by others", options=("--library", copy))
+
     def test_several_containers(self):
         programs = [self.container()]
         programs.append(Program(self, "chroot", self.directory / "root", HOST, "read", env={**CLEAN, "LD_PRELOAD": "/libcuda.so.1"}))

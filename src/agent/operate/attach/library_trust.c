@@ -20,14 +20,15 @@ static int open_below(int root, const char *path)
 }
 
 /* In a folder like /tmp (sticky), others cannot replace what is not theirs. */
-static bool is_of(const struct stat *facts, uid_t user)
+static bool is_of(const struct stat *facts, uid_t user, uid_t owner)
 {
     bool is_sticky = S_ISDIR(facts->st_mode) && facts->st_mode & S_ISVTX;
-    return (facts->st_uid == 0 || facts->st_uid == user) &&
+    return (facts->st_uid == 0 || facts->st_uid == user || facts->st_uid == owner) &&
            (is_sticky || !(facts->st_mode & (S_IWGRP | S_IWOTH)));
 }
 
-static enum status check_part(int root, const char *part, const char *path, uid_t user, struct error *err)
+static enum status check_part(int root, const char *part, const char *path, uid_t user, uid_t owner,
+                              struct error *err)
 {
     struct stat facts;
     int file = open_below(root, part);
@@ -46,7 +47,7 @@ static enum status check_part(int root, const char *part, const char *path, uid_
                          "the process does not see %.250s (%s); if it is in a container, copy the agent "
                          "there, to the same path",
                          path, strerror(error));
-    if (!is_of(&facts, user))
+    if (!is_of(&facts, user, owner))
         return error_set(err, STATUS_UNAVAILABLE,
                          "%.250s can be changed by others than root and the process's user, so it is not "
                          "loaded; give it to root, and run: chmod go-w %.100s",
@@ -54,7 +55,7 @@ static enum status check_part(int root, const char *part, const char *path, uid_
     return STATUS_OK;
 }
 
-enum status library_trust_check_below(int root, const char *path, uid_t user, struct error *err)
+enum status library_trust_check_below(int root, const char *path, uid_t user, uid_t owner, struct error *err)
 {
     char part[1024];
     size_t length = strlen(path);
@@ -64,7 +65,7 @@ enum status library_trust_check_below(int root, const char *path, uid_t user, st
         if (path[at] != '/' && path[at] != 0)
             continue;
         snprintf(part, sizeof part, "%.*s", (int)(at ? at : 1), path);
-        enum status status = check_part(root, part, path, user, err);
+        enum status status = check_part(root, part, path, user, owner, err);
         if (status != STATUS_OK)
             return status;
     }
@@ -76,7 +77,7 @@ enum status library_trust_check(const struct target *target, const char *path, s
     int root = target_open_root(target, err);
     if (root < 0)
         return STATUS_UNAVAILABLE;
-    enum status status = library_trust_check_below(root, path, target->user, err);
+    enum status status = library_trust_check_below(root, path, target->user, target->owner, err);
     files_give_up(root);
     return status;
 }

@@ -8,5 +8,6 @@
  * NOT_FOUND, or UNAVAILABLE if others could change the file or a folder above it. */
 enum status library_trust_check(const struct target *target, const char *path, struct error *err) MUST_CHECK;
 
-/* The same below an open folder, for a user. */
-enum status library_trust_check_below(int root, const char *path, uid_t user, struct error *err) MUST_CHECK;
+/* The same below an open folder, for a user, and the root of the user namespace, or 0. */
+enum status library_trust_check_below(int root, const char *path, uid_t user, uid_t owner,
+                                      struct error *err) MUST_CHECK;

@@ -96,7 +96,8 @@ static uint64_t stat_field(const char *text, int number)
 
 static bool read_identity(struct target *target)
 {
-    char status[TARGET_STATUS_BYTES], stat_text[1024];
+    char status[TARGET_STATUS_BYTES], stat_text[1024], map[64];
+    unsigned inside, owner;
     if (target_read(target, "status", status, sizeof status) <= 0 ||
         target_read(target, "stat", stat_text, sizeof stat_text) <= 0)
         return false;
@@ -105,6 +106,10 @@ static bool read_identity(struct target *target)
     if (!users || sscanf(users, "\nUid: %u %u", &real, &effective) != 2)
         return false;
     target->user = effective;
+    target->owner = 0;
+    if (target_read(target, "uid_map", map, sizeof map) > 0 && sscanf(map, "%u %u", &inside, &owner) == 2 &&
+        inside == 0)
+        target->owner = owner;
     target->started = stat_field(stat_text, STARTED);
     target->stack_start = stat_field(stat_text, STACK_START);
     target->mount_namespace = namespace_of(target->folder, "ns/mnt");

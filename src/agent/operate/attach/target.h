@@ -13,9 +13,10 @@
 
 struct target {
     pid_t pid;
-    int handle; /* a pidfd */
-    int folder; /* /proc/PID: never that of a later process with this number */
-    uid_t user; /* effective */
+    int handle;  /* a pidfd */
+    int folder;  /* /proc/PID: never that of a later process with this number */
+    uid_t user;  /* effective */
+    uid_t owner; /* root of its user namespace, as seen from here: a container's, or 0 */
     char program[64];
     uint64_t started, stack_start; /* of /proc/PID/stat; a new program (exec) has another stack */
     uint64_t mount_namespace, user_namespace;

@@ -44,7 +44,7 @@ static int tear_down(void **state)
 static enum status check(const char *path)
 {
     err.text[0] = 0;
-    return library_trust_check_below(root, path, geteuid(), &err);
+    return library_trust_check_below(root, path, geteuid(), 0, &err);
 }
 
 static void test_modes(void **state)
@@ -77,14 +77,15 @@ static void test_a_sticky_file(void **state)
 static void test_owners(void **state)
 {
     if (geteuid() != 0) {
-        assert_int_equal(library_trust_check_below(root, "/a/b/lib.so", geteuid() + 1, &err),
+        assert_int_equal(library_trust_check_below(root, "/a/b/lib.so", geteuid() + 1, 0, &err),
                          STATUS_UNAVAILABLE);
         return;
     }
     assert_int_equal(fchownat(root, "a/b", 7, 7, 0), 0);
-    assert_int_equal(library_trust_check_below(root, "/a/b/lib.so", 7, &err), STATUS_OK);
-    assert_int_equal(library_trust_check_below(root, "/a/b/lib.so", 8, &err), STATUS_UNAVAILABLE);
-    assert_int_equal(library_trust_check_below(root, "/a/b/lib.so", 0, &err), STATUS_UNAVAILABLE);
+    assert_int_equal(library_trust_check_below(root, "/a/b/lib.so", 7, 0, &err), STATUS_OK);
+    assert_int_equal(library_trust_check_below(root, "/a/b/lib.so", 8, 0, &err), STATUS_UNAVAILABLE);
+    assert_int_equal(library_trust_check_below(root, "/a/b/lib.so", 0, 0, &err), STATUS_UNAVAILABLE);
+    assert_int_equal(library_trust_check_below(root, "/a/b/lib.so", 8, 7, &err), STATUS_OK);
 }
 
 static void test_links(void **state)
