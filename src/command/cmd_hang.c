@@ -168,10 +168,11 @@ int cmd_hang(const struct command *command, int argc, char **argv)
         {OPTION_WIDTH, .number = &line.columns, .min = TERMINAL_COLUMNS_MIN, .max = TERMINAL_COLUMNS_MAX},
         {0}};
     options_init(&options, command, argc, argv);
-    int status = options_read(&options, targets, take_file, &line) ? EXIT_OK : options.status;
-    if (status == EXIT_OK && ways(&line) > 1)
+    bool is_read = options_read(&options, targets, take_file, &line); /* false: an error, or --help */
+    int status = options.status;
+    if (is_read && ways(&line) > 1)
         status = options_complain(&options, "give one of --job, --pods and --hosts");
-    else if (status == EXIT_OK)
+    else if (is_read)
         status = run(&line);
     free(line.files.items);
     return status;

@@ -315,8 +315,8 @@ static void judge(const struct waits *waits, struct hang_verdict *verdict)
         return;
     } else if (take_sinks(waits, SINK_BLIND, verdict)) {
         verdict->kind = HANG_NO_REPORT;
-        verdict->silent_count = model->communicators[verdict->communicator].size -
-                                model->communicators[verdict->communicator].member_count;
+        const struct hang_communicator *of = &model->communicators[verdict->communicator];
+        verdict->silent_count = of->size - (uint32_t)of->member_count;
     } else {
         bool has_lack = waits->lack_count > 0;
         if (has_lack)

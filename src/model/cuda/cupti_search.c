@@ -32,7 +32,7 @@
 /* open() there. Links of another process lead to its files, not to ours. */
 static int open_there(const struct cupti_search *search, const char *path, int flags)
 {
-    struct open_how how = {.flags = (uint64_t)(flags | O_CLOEXEC),
+    struct open_how how = {.flags = (unsigned)(flags | O_CLOEXEC),
                            .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
     return search->view ? (int)syscall(SYS_openat2, search->view->root, path, &how, sizeof how)
                         : files_open(path, flags);
