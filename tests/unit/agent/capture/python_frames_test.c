@@ -1,33 +1,18 @@
 /* Walks and describes the frames of an interpreter that this test builds in its own memory, in each known
- * layout. Each of its objects is an allocation of exactly its size, so AddressSanitizer sees every read
- * outside. */
+ * layout. */
 #include "agent/capture/stacks/python_frames.h"
 
 #include "base/text/utf8.h"
-#include "support/test.h"
+#include "support/python_objects.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define FRAMES  5
-#define OBJECTS 64
-#define ROUNDS  5000
+#define ROUNDS 5000
 
-enum kind { RUNTIME, INTERPRETER, STATE, CFRAME, FRAME, CODE, STRING, BYTES, TYPE };
-
-struct object {
-    enum kind kind;
-    uint8_t *memory;
-    size_t size;
-};
-
-/* Function `i` of FRAMES is the caller of function `i - 1`. */
 static struct {
-    const struct python_layout *layout;
-    struct object objects[OBJECTS];
-    size_t count;
-    uint8_t *types[3], *state, *frames[FRAMES], *codes[FRAMES];
+    uint8_t *state;
     bool is_finalizing;
     struct python python;
 } fake;
@@ -42,164 +27,36 @@ static int fake_is_finalizing(void)
     return fake.is_finalizing;
 }
 
-static uint8_t *make(enum kind kind, size_t size)
-{
-    assert_true(fake.count < OBJECTS);
-    uint8_t *memory = calloc(1, size);
-    fake.objects[fake.count++] = (struct object){.kind = kind, .memory = memory, .size = size};
-    return memory;
-}
-
-static void put(uint8_t *object, enum python_field field, uint64_t value, size_t bytes)
-{
-    if (fake.layout->at[field] != PYTHON_NO_FIELD)
-        memcpy(object + fake.layout->at[field], &value, bytes);
-}
-
-static void put_pointer(uint8_t *object, enum python_field field, const void *value)
-{
-    put(object, field, (uint64_t)(uintptr_t)value, 8);
-}
-
-static size_t at(enum python_field field)
-{
-    return fake.layout->at[field];
-}
-
-/* `unit` is 0 for a string that is all ASCII. */
-static uint8_t *make_string(const void *chars, size_t count, unsigned unit)
-{
-    size_t start = at(unit ? PYTHON_STRING_OTHER : PYTHON_STRING_ASCII), bytes = unit ? unit : 1;
-    uint8_t *string = make(STRING, start + (count + 1) * bytes);
-    uint32_t state = (uint32_t)bytes << at(PYTHON_KIND_BIT) | 1u << at(PYTHON_COMPACT_BIT) |
-                     (unit == 0 ? 1u << at(PYTHON_ASCII_BIT) : 0);
-    put_pointer(string, PYTHON_OBJECT_TYPE, fake.types[1]);
-    put(string, PYTHON_STRING_LENGTH, count, 8);
-    put(string, PYTHON_STRING_HASH, 0x123456789abcdef0u + count, 8);
-    put(string, PYTHON_STRING_STATE, state, 4);
-    memcpy(string + start, chars, count * bytes);
-    return string;
-}
-
-static uint8_t *make_bytes(const void *content, size_t size)
-{
-    uint8_t *bytes = make(BYTES, at(PYTHON_BYTES_START) + size + 1);
-    put_pointer(bytes, PYTHON_OBJECT_TYPE, fake.types[2]);
-    put(bytes, PYTHON_BYTES_LENGTH, size, 8);
-    memcpy(bytes + at(PYTHON_BYTES_START), content, size);
-    return bytes;
-}
-
-/* Lines of the instructions 0, 5 and 9 of a function in line 100: 100, 300, 298. */
-static uint8_t *make_table(void)
-{
-    static const uint8_t pairs[] = {10, 127, 0, 73, 8, 0xfe, 6, 1};
-    static const uint8_t ranges[] = {10, 0, 0, 127, 8, 73, 10, 0xfe, 2, 0x80};
-    /* 5 units of line 100; 4 units of 200 lines more, with columns; 2 units of 2 lines less; 1 unit without.
-     */
-    static const uint8_t entries[] = {
-        0x80 | 0 << 3 | 4,  0x11, 0x80 | 14 << 3 | 3, 0x40 | (400 & 63), 400 >> 6, 0, 1, 2,
-        0x80 | 13 << 3 | 1, 5,    0x80 | 15 << 3};
-    if (fake.layout->minor == 9)
-        return make_bytes(pairs, sizeof pairs);
-    return fake.layout->minor == 10 ? make_bytes(ranges, sizeof ranges) : make_bytes(entries, sizeof entries);
-}
-
-static const uint16_t wide_name[] = {0x6f22, 0x5b57, 0xdc80, 'x'};
-static const uint32_t widest_name[] = {0x1f600, 'x', 0x110000};
-
-static uint8_t *make_code(int number)
-{
-    size_t size = at(PYTHON_CODE_OBJECT_SIZE) + (fake.layout->minor >= 11 ? 32 : 0);
-    uint8_t *code = make(CODE, size);
-    uint8_t *name = number == 1   ? make_string("f\xfcr", 3, 1)
-                    : number == 2 ? make_string(wide_name, 4, 2)
-                    : number == 3 ? make_string(widest_name, 3, 4)
-                                  : make_string("plain", 5, 0);
-    put_pointer(code, PYTHON_OBJECT_TYPE, fake.types[0]);
-    put_pointer(code, PYTHON_CODE_FILE, make_string("/srv/project/file.py", 20, 0));
-    put_pointer(code, PYTHON_CODE_NAME, name);
-    put_pointer(code, PYTHON_CODE_QUALNAME, name);
-    put_pointer(code, PYTHON_CODE_LINES, make_table());
-    put(code, PYTHON_CODE_FIRST_LINE, 100, 4);
-    put(code, PYTHON_CODE_VERSION, 7 + (unsigned)number, 4);
-    return code;
-}
-
-static void set_position(int number, uint32_t instruction)
-{
-    if (fake.layout->minor == 9)
-        put(fake.frames[number], PYTHON_FRAME_POSITION, 2 * (uint64_t)instruction, 4);
-    else if (fake.layout->minor == 10)
-        put(fake.frames[number], PYTHON_FRAME_POSITION, instruction, 4);
-    else
-        put_pointer(fake.frames[number], PYTHON_FRAME_POSITION,
-                    fake.codes[number] + at(PYTHON_CODE_START) + (ptrdiff_t)2 * (int32_t)instruction);
-}
-
-static void make_frames(void)
-{
-    size_t size = fake.layout->minor >= 11 ? 80 : at(PYTHON_FRAME_OBJECT_SIZE);
-    for (int i = FRAMES - 1; i >= 0; i--) {
-        fake.codes[i] = make_code(i);
-        fake.frames[i] = make(FRAME, size);
-        put_pointer(fake.frames[i], PYTHON_FRAME_CODE, fake.codes[i]);
-        put_pointer(fake.frames[i], PYTHON_FRAME_PREVIOUS, i == FRAMES - 1 ? NULL : fake.frames[i + 1]);
-        set_position(i, 5);
-    }
-}
-
 static void teardown(void)
 {
-    for (size_t i = 0; i < fake.count; i++)
-        free(fake.objects[i].memory);
+    free_objects();
     memset(&fake, 0, sizeof fake);
 }
 
 static void setup(const struct python_layout *layout)
 {
-    fake.layout = layout;
-    for (int i = 0; i < 3; i++)
-        fake.types[i] = make(TYPE, 64);
+    make_functions(layout, "/srv/project/file.py");
     uint8_t *runtime = make(RUNTIME, at(PYTHON_RUNTIME_INTERPRETERS) + 8);
     uint8_t *interpreter = make(INTERPRETER, at(PYTHON_INTERPRETER_NEXT) + 8);
     fake.state = make(STATE, 256);
-    make_frames();
     put_pointer(runtime, PYTHON_RUNTIME_INTERPRETERS, interpreter);
     put_pointer(fake.state, PYTHON_STATE_INTERPRETER, interpreter);
     put(fake.state, PYTHON_STATE_THREAD, (uint64_t)pthread_self(), 8);
-    put_pointer(fake.state, PYTHON_STATE_FRAME, fake.frames[0]);
-    if (at(PYTHON_CFRAME_FRAME) != PYTHON_NO_FIELD) {
-        uint8_t *cframe = make(CFRAME, 24);
-        put_pointer(cframe, PYTHON_CFRAME_FRAME, fake.frames[0]);
-        put_pointer(fake.state, PYTHON_STATE_FRAME, cframe);
-    }
+    set_frame(fake.state, made.frames[0]);
     fake.python = (struct python){.layout = layout,
                                   .thread_state = fake_thread_state,
                                   .is_finalizing = fake_is_finalizing,
                                   .runtime = (uintptr_t)runtime,
-                                  .code_type = (uintptr_t)fake.types[0],
-                                  .string_type = (uintptr_t)fake.types[1],
-                                  .bytes_type = (uintptr_t)fake.types[2],
+                                  .code_type = (uintptr_t)made.types[0],
+                                  .string_type = (uintptr_t)made.types[1],
+                                  .bytes_type = (uintptr_t)made.types[2],
                                   .has_one_interpreter = layout->minor < 13,
                                   .has_positions = !layout->is_free_threaded};
 }
 
-/* Runs a test in each layout. */
 static void in_each_layout(void (*test)(void))
 {
-    int count = 0;
-    for (unsigned minor = PYTHON_OLDEST_MINOR; minor <= PYTHON_NEWEST_MINOR; minor++)
-        for (int free_threaded = 0; free_threaded < 2; free_threaded++) {
-            const struct python_layout *layout = python_layout_find(minor, free_threaded);
-            if (!layout)
-                continue;
-            setup(layout);
-            test();
-            teardown();
-            count++;
-        }
-    assert_int_equal(count, 10);
+    in_layouts(setup, test, teardown);
 }
 
 static struct python_walk walk_to(struct python_frame *frames, uint32_t max)
@@ -251,11 +108,11 @@ static void check_texts(void)
     assert_int_equal(walk.count, FRAMES);
     assert_false(walk.is_cut);
     for (int i = 0; i < FRAMES; i++) {
-        assert_int_equal(frames[i].code, (uintptr_t)fake.codes[i]);
+        assert_int_equal(frames[i].code, (uintptr_t)made.codes[i]);
         expect_text(&frames[i], names[i], lines[i]);
     }
-    if (fake.layout->minor >= 10) { /* an instruction without a line; one after the last entry */
-        set_position(0, fake.layout->minor == 10 ? 14 : 11);
+    if (made.layout->minor >= 10) { /* an instruction without a line; one after the last entry */
+        set_position(0, made.layout->minor == 10 ? 14 : 11);
         set_position(1, 1000);
         (void)walk_to(frames, FRAMES);
         expect_text(&frames[0], "plain", 0);
@@ -326,14 +183,14 @@ static void test_empty(void **state)
 
 static void check_own_frames(void)
 {
-    if (fake.layout->minor >= 12) { /* frames of the interpreter have no code object that counts */
-        fake.frames[1][at(PYTHON_FRAME_OWNER)] = 3;
-        fake.frames[3][at(PYTHON_FRAME_OWNER)] = 4;
-        put_pointer(fake.frames[3], PYTHON_FRAME_CODE, NULL);
+    if (made.layout->minor >= 12) { /* frames of the interpreter have no code object that counts */
+        made.frames[1][at(PYTHON_FRAME_OWNER)] = 3;
+        made.frames[3][at(PYTHON_FRAME_OWNER)] = 4;
+        put_pointer(made.frames[3], PYTHON_FRAME_CODE, NULL);
         expect_stack(PYTHON_STACK_FRAMES, FRAMES - 2);
     }
-    put_pointer(fake.frames[2], PYTHON_FRAME_CODE, fake.types[0]); /* an object of another type */
-    expect_stack(PYTHON_STACK_FRAMES, fake.layout->minor >= 12 ? FRAMES - 3 : FRAMES - 1);
+    put_pointer(made.frames[2], PYTHON_FRAME_CODE, made.types[0]); /* an object of another type */
+    expect_stack(PYTHON_STACK_FRAMES, made.layout->minor >= 12 ? FRAMES - 3 : FRAMES - 1);
 }
 
 static void test_own_frames(void **state)
@@ -343,11 +200,11 @@ static void test_own_frames(void **state)
 
 static void check_tags(void)
 {
-    if (fake.layout->minor >= 14)
-        put(fake.frames[0], PYTHON_FRAME_CODE, (uintptr_t)fake.codes[0] | 1, 8);
+    if (made.layout->minor >= 14)
+        put(made.frames[0], PYTHON_FRAME_CODE, (uintptr_t)made.codes[0] | 1, 8);
     struct python_frame frame;
     (void)walk_to(&frame, 1);
-    assert_int_equal(frame.code, (uintptr_t)fake.codes[0]);
+    assert_int_equal(frame.code, (uintptr_t)made.codes[0]);
 }
 
 static void test_tags(void **state)
@@ -362,14 +219,14 @@ static void check_cuts(void)
     assert_false(all.is_cut);
     assert_true(cut.is_cut);
     assert_int_equal(cut.count, FRAMES - 1);
-    put_pointer(fake.frames[FRAMES - 2], PYTHON_FRAME_PREVIOUS, NULL);
+    put_pointer(made.frames[FRAMES - 2], PYTHON_FRAME_PREVIOUS, NULL);
     assert_int_not_equal(walk_to(frames, FRAMES - 1).hash, cut.hash);
-    put_pointer(fake.frames[FRAMES - 2], PYTHON_FRAME_PREVIOUS, fake.frames[0]); /* a circle */
+    put_pointer(made.frames[FRAMES - 2], PYTHON_FRAME_PREVIOUS, made.frames[0]); /* a circle */
     struct python_walk circle = walk_to(frames, FRAMES);
     assert_true(circle.is_cut);
     assert_int_equal(circle.count, FRAMES);
     for (int i = 0; i < FRAMES; i++) /* a circle of frames that are skipped */
-        put_pointer(fake.frames[i], PYTHON_FRAME_CODE, fake.types[0]);
+        put_pointer(made.frames[i], PYTHON_FRAME_CODE, made.types[0]);
     circle = walk_to(frames, FRAMES);
     assert_true(circle.is_cut);
     assert_int_equal(circle.count, 0);
@@ -395,23 +252,23 @@ static void check_identities(void)
     static const enum python_field fields[] = {PYTHON_CODE_FILE, PYTHON_CODE_NAME, PYTHON_CODE_LINES};
     for (size_t i = 0; i < 3; i++) {
         uint8_t *kept;
-        memcpy(&kept, fake.codes[0] + at(fields[i]), sizeof kept);
-        put_pointer(fake.codes[0], fields[i], kept + 16);
+        memcpy(&kept, made.codes[0] + at(fields[i]), sizeof kept);
+        put_pointer(made.codes[0], fields[i], kept + 16);
         assert_int_not_equal(before, first_identity());
-        put_pointer(fake.codes[0], fields[i], kept);
+        put_pointer(made.codes[0], fields[i], kept);
     }
     uint8_t *name;
-    memcpy(&name, fake.codes[0] + at(PYTHON_CODE_NAME), sizeof name);
-    if (fake.layout->minor >= 12) {
-        put(fake.codes[0], PYTHON_CODE_VERSION, 8, 4);
+    memcpy(&name, made.codes[0] + at(PYTHON_CODE_NAME), sizeof name);
+    if (made.layout->minor >= 12) {
+        put(made.codes[0], PYTHON_CODE_VERSION, 8, 4);
         assert_int_not_equal(before, first_identity());
-        put(fake.codes[0], PYTHON_CODE_VERSION, 0, 4); /* no more versions: as before 3.12 */
+        put(made.codes[0], PYTHON_CODE_VERSION, 0, 4); /* no more versions: as before 3.12 */
         before = first_identity();
     }
     put(name, PYTHON_STRING_HASH, 1, 8);
     assert_int_not_equal(before, first_identity());
     before = first_identity();
-    put(fake.codes[0], PYTHON_CODE_FIRST_LINE, 101, 4);
+    put(made.codes[0], PYTHON_CODE_FIRST_LINE, 101, 4);
     assert_int_not_equal(before, first_identity());
     assert_int_not_equal(hash, walk_all().hash);
     hash = walk_all().hash;
@@ -460,11 +317,11 @@ static void check_unreadable(void)
     struct python_frame frame;
     uint8_t *file, *name;
     char bytes[2][64];
-    memcpy(&file, fake.codes[0] + at(PYTHON_CODE_FILE), sizeof file);
-    memcpy(&name, fake.codes[0] + at(PYTHON_CODE_NAME), sizeof name);
+    memcpy(&file, made.codes[0] + at(PYTHON_CODE_FILE), sizeof file);
+    memcpy(&name, made.codes[0] + at(PYTHON_CODE_NAME), sizeof name);
     put(file, PYTHON_STRING_STATE, 1u << at(PYTHON_KIND_BIT) | 1u << at(PYTHON_ASCII_BIT), 4);
     put_pointer(name, PYTHON_OBJECT_TYPE, fake.state);
-    put_pointer(fake.codes[0], PYTHON_CODE_LINES, name);
+    put_pointer(made.codes[0], PYTHON_CODE_LINES, name);
     assert_int_equal(walk_to(&frame, 1).stack, PYTHON_STACK_FRAMES);
     struct python_frame_text text = {.file = bytes[0], .name = bytes[1], .file_max = 64, .name_max = 64};
     python_frame_describe(&fake.python, &frame, &text);
@@ -511,7 +368,7 @@ static uint64_t draw_wrong_pointer(void)
 static uint64_t draw_object(void)
 {
     for (;;) {
-        const struct object *object = &fake.objects[draw(fake.count)];
+        const struct object *object = &made.objects[draw(made.count)];
         if (object->kind >= FRAME)
             return (uintptr_t)object->memory;
     }
@@ -519,7 +376,7 @@ static uint64_t draw_object(void)
 
 static uint64_t draw_frame(void)
 {
-    return (uintptr_t)fake.frames[draw(FRAMES)];
+    return (uintptr_t)made.frames[draw(FRAMES)];
 }
 
 static uint64_t draw_word(void)
@@ -601,7 +458,7 @@ static void damage(struct object *object)
         else if (draw(2))
             put(object->memory, PYTHON_FRAME_PREVIOUS, draw(2) ? draw_frame() : draw_wrong_pointer(), 8);
         else
-            put(object->memory, PYTHON_FRAME_POSITION, draw_word(), fake.layout->minor < 11 ? 4 : 8);
+            put(object->memory, PYTHON_FRAME_POSITION, draw_word(), made.layout->minor < 11 ? 4 : 8);
         if (draw(4) == 0)
             put(object->memory, PYTHON_FRAME_OWNER, draw(256), 1);
         break;
@@ -638,18 +495,18 @@ static void read_all(void)
 static void check_damage(void)
 {
     static uint8_t *kept[OBJECTS];
-    for (size_t i = 0; i < fake.count; i++) {
-        kept[i] = malloc(fake.objects[i].size);
-        memcpy(kept[i], fake.objects[i].memory, fake.objects[i].size);
+    for (size_t i = 0; i < made.count; i++) {
+        kept[i] = malloc(made.objects[i].size);
+        memcpy(kept[i], made.objects[i].memory, made.objects[i].size);
     }
     for (int round = 0; round < ROUNDS; round++) {
         for (uint64_t times = 1 + draw(4); times > 0; times--)
-            damage(&fake.objects[draw(fake.count)]);
+            damage(&made.objects[draw(made.count)]);
         read_all();
-        for (size_t i = 0; i < fake.count; i++)
-            memcpy(fake.objects[i].memory, kept[i], fake.objects[i].size);
+        for (size_t i = 0; i < made.count; i++)
+            memcpy(made.objects[i].memory, kept[i], made.objects[i].size);
     }
-    for (size_t i = 0; i < fake.count; i++)
+    for (size_t i = 0; i < made.count; i++)
         free(kept[i]);
 }
 

@@ -3,7 +3,7 @@
 #include "agent/watch/stacks/python_look.h"
 
 #include "base/text/utf8.h"
-#include "support/test.h"
+#include "support/python_objects.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -12,135 +12,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define FRAMES  5
-#define STATES  3
-#define OBJECTS 64
+#define STATES 3
 
-/* Function `i` of FRAMES is the caller of function `i - 1`. States 0 and 1 are of the first interpreter. */
+/* States 0 and 1 are of the first interpreter. */
 static struct {
-    const struct python_layout *layout;
-    struct {
-        uint8_t *memory;
-        size_t size;
-    } objects[OBJECTS];
-    size_t count;
-    uint8_t *types[3], *runtime, *interpreters[2], *states[STATES], *gil, *frames[FRAMES], *codes[FRAMES];
+    uint8_t *runtime, *interpreters[2], *states[STATES], *gil;
     struct python_process python;
 } fake;
 
 static struct thread_stacks result;
 static struct python_texts texts;
-
-static uint8_t *make(size_t size)
-{
-    assert_true(fake.count < OBJECTS);
-    uint8_t *memory = calloc(1, size);
-    fake.objects[fake.count].memory = memory;
-    fake.objects[fake.count++].size = size;
-    return memory;
-}
-
-static size_t at(enum python_field field)
-{
-    return fake.layout->at[field];
-}
-
-static void put(uint8_t *object, enum python_field field, uint64_t value, size_t bytes)
-{
-    if (at(field) != PYTHON_NO_FIELD)
-        memcpy(object + at(field), &value, bytes);
-}
-
-static void put_pointer(uint8_t *object, enum python_field field, const void *value)
-{
-    put(object, field, (uint64_t)(uintptr_t)value, 8);
-}
-
-/* `unit` is 0 for a string that is all ASCII. */
-static uint8_t *make_string(const void *chars, size_t count, unsigned unit)
-{
-    size_t start = at(unit ? PYTHON_STRING_OTHER : PYTHON_STRING_ASCII), bytes = unit ? unit : 1;
-    uint8_t *string = make(start + (count + 1) * bytes);
-    put_pointer(string, PYTHON_OBJECT_TYPE, fake.types[1]);
-    put(string, PYTHON_STRING_LENGTH, count, 8);
-    put(string, PYTHON_STRING_STATE,
-        (uint32_t)bytes << at(PYTHON_KIND_BIT) | 1u << at(PYTHON_COMPACT_BIT) |
-            (unit == 0 ? 1u << at(PYTHON_ASCII_BIT) : 0),
-        4);
-    memcpy(string + start, chars, count * bytes);
-    return string;
-}
-
-/* Lines of the instructions 0, 5 and 9 of a function in line 100: 100, 300, 298. */
-static uint8_t *make_table(void)
-{
-    static const uint8_t pairs[] = {10, 127, 0, 73, 8, 0xfe, 6, 1};
-    static const uint8_t ranges[] = {10, 0, 0, 127, 8, 73, 10, 0xfe, 2, 0x80};
-    static const uint8_t entries[] = {
-        0x80 | 0 << 3 | 4,  0x11, 0x80 | 14 << 3 | 3, 0x40 | (400 & 63), 400 >> 6, 0, 1, 2,
-        0x80 | 13 << 3 | 1, 5,    0x80 | 15 << 3};
-    const uint8_t *content = fake.layout->minor == 9 ? pairs : fake.layout->minor == 10 ? ranges : entries;
-    size_t size = fake.layout->minor == 9    ? sizeof pairs
-                  : fake.layout->minor == 10 ? sizeof ranges
-                                             : sizeof entries;
-    uint8_t *bytes = make(at(PYTHON_BYTES_START) + size + 1);
-    put_pointer(bytes, PYTHON_OBJECT_TYPE, fake.types[2]);
-    put(bytes, PYTHON_BYTES_LENGTH, size, 8);
-    memcpy(bytes + at(PYTHON_BYTES_START), content, size);
-    return bytes;
-}
-
-static uint8_t *make_code(int number)
-{
-    static const uint16_t wide[] = {0x6f22, 0x5b57, 0xdc80, 'x'};
-    static const uint32_t widest[] = {0x1f600, 'x', 0x110000};
-    char long_path[300];
-    memset(long_path, 'p', sizeof long_path);
-    uint8_t *code = make(at(PYTHON_CODE_OBJECT_SIZE) + 64);
-    uint8_t *name = number == 1   ? make_string("f\xfcr", 3, 1)
-                    : number == 2 ? make_string(wide, 4, 2)
-                    : number == 3 ? make_string(widest, 3, 4)
-                    : number == 4 ? make_string(long_path, 300, 0)
-                                  : make_string("plain", 5, 0);
-    put_pointer(code, PYTHON_OBJECT_TYPE, fake.types[0]);
-    put_pointer(code, PYTHON_CODE_FILE,
-                number == 4 ? make_string(long_path, 300, 0) : make_string("/srv/file.py", 12, 0));
-    put_pointer(code, PYTHON_CODE_NAME, name);
-    put_pointer(code, PYTHON_CODE_QUALNAME, name);
-    put_pointer(code, PYTHON_CODE_LINES, make_table());
-    put(code, PYTHON_CODE_FIRST_LINE, 100, 4);
-    return code;
-}
-
-static void set_position(int number, uint32_t instruction)
-{
-    if (fake.layout->minor < 11)
-        put(fake.frames[number], PYTHON_FRAME_POSITION, instruction * (fake.layout->minor == 9 ? 2u : 1u), 4);
-    else
-        put_pointer(fake.frames[number], PYTHON_FRAME_POSITION,
-                    fake.codes[number] + at(PYTHON_CODE_START) + (size_t)2 * instruction);
-}
-
-static void make_frames(void)
-{
-    for (int i = FRAMES - 1; i >= 0; i--) {
-        fake.codes[i] = make_code(i);
-        fake.frames[i] = make(at(PYTHON_FRAME_OBJECT_SIZE) + 128);
-        put_pointer(fake.frames[i], PYTHON_FRAME_CODE, fake.codes[i]);
-        put_pointer(fake.frames[i], PYTHON_FRAME_PREVIOUS, i == FRAMES - 1 ? NULL : fake.frames[i + 1]);
-        set_position(i, 5);
-    }
-}
-
-static void set_frame(int state, const uint8_t *frame)
-{
-    if (at(PYTHON_CFRAME_FRAME) != PYTHON_NO_FIELD) {
-        uint8_t *cframe = make(24);
-        put_pointer(cframe, PYTHON_CFRAME_FRAME, frame);
-        frame = cframe;
-    }
-    put_pointer(fake.states[state], PYTHON_STATE_FRAME, frame);
-}
 
 /* IDs of the states' threads; the last one has the ID of this thread, by pthread_self() too. */
 static int32_t tids[STATES];
@@ -150,7 +31,7 @@ static void make_states(void)
     for (int i = 0; i < STATES; i++) {
         int32_t own = (int32_t)syscall(SYS_gettid);
         tids[i] = own - (STATES - 1 - i);
-        fake.states[i] = make(512);
+        fake.states[i] = make(STATE, 512);
         put_pointer(fake.states[i], PYTHON_STATE_INTERPRETER, fake.interpreters[i == 2]);
         put(fake.states[i], PYTHON_STATE_TID, (uint64_t)tids[i], 8);
         /* Before 3.11 only this thread's ID can be read. */
@@ -161,31 +42,40 @@ static void make_states(void)
     put_pointer(fake.states[0], PYTHON_STATE_NEXT, fake.states[1]);
 }
 
+/* Function 4's are longer than the reader takes. */
+static void put_long_texts(void)
+{
+    char text[300];
+    memset(text, 'p', sizeof text);
+    const uint8_t *name = make_string(text, sizeof text, 0);
+    put_pointer(made.codes[4], PYTHON_CODE_FILE, make_string(text, sizeof text, 0));
+    put_pointer(made.codes[4], PYTHON_CODE_NAME, name);
+    put_pointer(made.codes[4], PYTHON_CODE_QUALNAME, name);
+}
+
 static void setup(const struct python_layout *layout)
 {
-    fake.layout = layout;
-    for (int i = 0; i < 3; i++)
-        fake.types[i] = make(64);
-    fake.runtime = make(2048);
+    make_functions(layout, "/srv/file.py");
+    put_long_texts();
+    fake.runtime = make(RUNTIME, 2048);
     for (int i = 0; i < 2; i++)
-        fake.interpreters[i] = make(8192);
+        fake.interpreters[i] = make(INTERPRETER, 8192);
     put_pointer(fake.runtime, PYTHON_RUNTIME_INTERPRETERS, fake.interpreters[0]);
     put_pointer(fake.interpreters[0], PYTHON_INTERPRETER_NEXT, fake.interpreters[1]);
     make_states();
-    make_frames();
-    set_frame(0, fake.frames[0]);
+    set_frame(fake.states[0], made.frames[0]);
     if (at(PYTHON_RUNTIME_GIL) != PYTHON_NO_FIELD) {
         fake.gil = fake.runtime + at(PYTHON_RUNTIME_GIL);
     } else {
-        fake.gil = make(64);
+        fake.gil = make(RUNTIME, 64);
         for (int i = 0; i < 2; i++)
             put_pointer(fake.interpreters[i], PYTHON_INTERPRETER_GIL, fake.gil);
     }
     fake.python = (struct python_process){.layout = *layout,
                                           .runtime = (uintptr_t)fake.runtime,
-                                          .code_type = (uintptr_t)fake.types[0],
-                                          .string_type = (uintptr_t)fake.types[1],
-                                          .bytes_type = (uintptr_t)fake.types[2]};
+                                          .code_type = (uintptr_t)made.types[0],
+                                          .string_type = (uintptr_t)made.types[1],
+                                          .bytes_type = (uintptr_t)made.types[2]};
 }
 
 static void clear_result(void)
@@ -197,26 +87,14 @@ static void clear_result(void)
 
 static void teardown(void)
 {
-    for (size_t i = 0; i < fake.count; i++)
-        free(fake.objects[i].memory);
+    free_objects();
     memset(&fake, 0, sizeof fake);
     clear_result();
 }
 
 static void in_each_layout(void (*test)(void))
 {
-    int count = 0;
-    for (unsigned minor = PYTHON_OLDEST_MINOR; minor <= PYTHON_NEWEST_MINOR; minor++)
-        for (int free_threaded = 0; free_threaded < 2; free_threaded++) {
-            const struct python_layout *layout = python_layout_find(minor, free_threaded);
-            if (!layout)
-                continue;
-            setup(layout);
-            test();
-            teardown();
-            count++;
-        }
-    assert_int_equal(count, 10);
+    in_layouts(setup, test, teardown);
 }
 
 static struct python_stack_walk walk(int state)
@@ -332,10 +210,10 @@ static void frames(void)
     assert_int_equal(found.end, STACK_PYTHON_COMPLETE);
     assert_int_equal(found.count, FRAMES);
     for (int i = 0; i < FRAMES; i++)
-        assert_int_equal(found.frames[i].code, (uintptr_t)fake.codes[i]);
-    set_frame(0, NULL);
+        assert_int_equal(found.frames[i].code, (uintptr_t)made.codes[i]);
+    set_frame(fake.states[0], NULL);
     assert_int_equal(walk(0).end, STACK_PYTHON_IDLE);
-    set_frame(0, fake.frames[0]);
+    set_frame(fake.states[0], made.frames[0]);
 
     struct python_stack_walk again = walk(0);
     assert_true(python_look_is_same(&found, &again));
@@ -346,33 +224,33 @@ static void frames(void)
     again = walk(0);
     assert_false(python_look_is_same(&found, &again));
     set_position(1, 5);
-    set_frame(0, fake.frames[1]);
+    set_frame(fake.states[0], made.frames[1]);
     again = walk(0);
     assert_false(python_look_is_same(&found, &again));
-    set_frame(0, fake.frames[0]);
+    set_frame(fake.states[0], made.frames[0]);
 
     /* The interpreter's own frames, by their owner or because they have no code. */
-    put(fake.frames[1], PYTHON_FRAME_OWNER, 3, 1);
+    put(made.frames[1], PYTHON_FRAME_OWNER, 3, 1);
     assert_int_equal(walk(0).count, at(PYTHON_FRAME_OWNER) == PYTHON_NO_FIELD ? FRAMES : FRAMES - 1);
-    put(fake.frames[1], PYTHON_FRAME_OWNER, 0, 1);
-    put_pointer(fake.frames[1], PYTHON_FRAME_CODE, fake.types[0]);
+    put(made.frames[1], PYTHON_FRAME_OWNER, 0, 1);
+    put_pointer(made.frames[1], PYTHON_FRAME_CODE, made.types[0]);
     assert_int_equal(walk(0).count, FRAMES - 1);
     assert_int_equal(walk(0).end, STACK_PYTHON_COMPLETE);
 }
 
 static void damaged_frames(void)
 {
-    put_pointer(fake.frames[4], PYTHON_FRAME_PREVIOUS, fake.frames[0]); /* a circle */
+    put_pointer(made.frames[4], PYTHON_FRAME_PREVIOUS, made.frames[0]); /* a circle */
     struct python_stack_walk found = walk(0);
     assert_int_equal(found.end, STACK_PYTHON_CUT);
     assert_int_equal(found.count, STACK_PYTHON_FRAMES_MAX);
     for (int i = 0; i < FRAMES; i++)
-        put_pointer(fake.frames[i], PYTHON_FRAME_CODE, fake.types[0]); /* a circle without code */
+        put_pointer(made.frames[i], PYTHON_FRAME_CODE, made.types[0]); /* a circle without code */
     found = walk(0);
     assert_int_equal(found.end, STACK_PYTHON_UNREADABLE);
     assert_int_equal(found.count, 0);
-    put_pointer(fake.frames[0], PYTHON_FRAME_CODE, fake.codes[0]);
-    put(fake.frames[0], PYTHON_FRAME_PREVIOUS, 0xdead, 8);
+    put_pointer(made.frames[0], PYTHON_FRAME_CODE, made.codes[0]);
+    put(made.frames[0], PYTHON_FRAME_PREVIOUS, 0xdead, 8);
     found = walk(0);
     assert_int_equal(found.end, STACK_PYTHON_UNREADABLE);
     assert_int_equal(found.count, 1);
@@ -406,14 +284,14 @@ static void expect_line(uint32_t instruction, uint32_t line)
 static void descriptions(void)
 {
     static const char *const names[] = {"plain", "f\u00fcr", "\u6f22\u5b57\ufffdx", "\U0001f600x\ufffd"};
-    put(fake.codes[2], PYTHON_CODE_LINES, 0xdead, 8); /* each function has a table of its own, or none */
+    put(made.codes[2], PYTHON_CODE_LINES, 0xdead, 8); /* each function has a table of its own, or none */
     for (int i = 0; i < 4; i++) {
         struct stack_python_frame frame = describe(i, STACK_DETAIL_FULL);
         assert_string_equal(name_of(&frame), names[i]);
         assert_string_equal(file_of(&frame), "/srv/file.py");
         assert_int_equal(frame.line, i == 2 ? 0 : 300);
         assert_int_equal(result.codes[frame.function].first_line, 100);
-        assert_int_equal(result.codes[frame.function].address, (uintptr_t)fake.codes[i]);
+        assert_int_equal(result.codes[frame.function].address, (uintptr_t)made.codes[i]);
     }
     struct stack_python_frame frame = describe(4, STACK_DETAIL_FULL);
     assert_int_equal(strlen(name_of(&frame)), STACK_NAME_BYTES);
@@ -423,8 +301,8 @@ static void descriptions(void)
     uint32_t bytes = result.text_bytes;
     expect_line(0, 100);
     expect_line(9, 298);
-    if (fake.layout->minor >= 10)
-        expect_line(fake.layout->minor == 10 ? 14 : 11, 0);
+    if (made.layout->minor >= 10)
+        expect_line(made.layout->minor == 10 ? 14 : 11, 0);
     assert_int_equal(result.code_count, FRAMES); /* known already */
     assert_int_equal(result.text_bytes, bytes);
 
@@ -443,17 +321,17 @@ static void copied_instructions(void)
     if (at(PYTHON_FRAME_COPY) == PYTHON_NO_FIELD)
         return;
     static uint8_t copy[64];
-    uint8_t *copies = make(at(PYTHON_COPIES_FIRST) + 3 * 8);
+    uint8_t *copies = make(CODE, at(PYTHON_COPIES_FIRST) + 3 * 8);
     memcpy(copies, &(uint64_t){3}, 8);
     memcpy(copies + at(PYTHON_COPIES_FIRST) + 16, &(const uint8_t *){copy}, 8);
-    put_pointer(fake.codes[0], PYTHON_CODE_COPIES, copies);
-    put(fake.frames[0], PYTHON_FRAME_COPY, 2, 4);
-    put_pointer(fake.frames[0], PYTHON_FRAME_POSITION, copy + 2 * 9);
+    put_pointer(made.codes[0], PYTHON_CODE_COPIES, copies);
+    put(made.frames[0], PYTHON_FRAME_COPY, 2, 4);
+    put_pointer(made.frames[0], PYTHON_FRAME_POSITION, copy + 2 * 9);
     struct stack_python_frame frame = describe(0, STACK_DETAIL_FULL);
     assert_int_equal(frame.line, 298);
-    put(fake.frames[0], PYTHON_FRAME_COPY, 7, 4); /* there is none */
+    put(made.frames[0], PYTHON_FRAME_COPY, 7, 4); /* there is none */
     frame = describe(0, STACK_DETAIL_FULL);
-    put(fake.codes[0], PYTHON_CODE_COPIES, 0xdead, 8);
+    put(made.codes[0], PYTHON_CODE_COPIES, 0xdead, 8);
     frame = describe(0, STACK_DETAIL_FULL);
     assert_string_equal(name_of(&frame), "plain");
 }
@@ -467,8 +345,8 @@ static uint8_t *string_of(const uint8_t *code, enum python_field field)
 
 static void damaged_texts(void)
 {
-    uint8_t *name = string_of(fake.codes[0], PYTHON_CODE_NAME),
-            *file = string_of(fake.codes[0], PYTHON_CODE_FILE);
+    uint8_t *name = string_of(made.codes[0], PYTHON_CODE_NAME),
+            *file = string_of(made.codes[0], PYTHON_CODE_FILE);
     struct stack_python_frame frame;
 #define BROKEN(statement, expected)                                                                          \
     do {                                                                                                     \
@@ -477,8 +355,8 @@ static void damaged_texts(void)
         frame = describe(0, STACK_DETAIL_FULL);                                                              \
         assert_string_equal(name_of(&frame), expected);                                                      \
     } while (0)
-    BROKEN(put_pointer(name, PYTHON_OBJECT_TYPE, fake.types[2]), "");
-    BROKEN(put_pointer(name, PYTHON_OBJECT_TYPE, fake.types[1]), "plain");
+    BROKEN(put_pointer(name, PYTHON_OBJECT_TYPE, made.types[2]), "");
+    BROKEN(put_pointer(name, PYTHON_OBJECT_TYPE, made.types[1]), "plain");
     BROKEN(put(name, PYTHON_STRING_LENGTH, UINT64_MAX, 8),
            "plain"); /* ends at its terminator, or is not readable */
     put(name, PYTHON_STRING_LENGTH, 3, 8);
@@ -486,17 +364,17 @@ static void damaged_texts(void)
     assert_string_equal(file_of(&frame), "");
     BROKEN(put(name, PYTHON_STRING_STATE, 0, 4), "");
     BROKEN(put(name, PYTHON_STRING_STATE, UINT32_MAX, 4), "");
-    BROKEN(put(fake.codes[0], PYTHON_CODE_QUALNAME, 0xdead, 8);
-           put(fake.codes[0], PYTHON_CODE_NAME, 0xdead, 8), "");
+    BROKEN(put(made.codes[0], PYTHON_CODE_QUALNAME, 0xdead, 8);
+           put(made.codes[0], PYTHON_CODE_NAME, 0xdead, 8), "");
     assert_int_equal(frame.line, 300);
-    BROKEN(put_pointer(fake.codes[0], PYTHON_CODE_LINES, name), "");
+    BROKEN(put_pointer(made.codes[0], PYTHON_CODE_LINES, name), "");
     assert_int_equal(frame.line, 0);
-    BROKEN(put(fake.codes[0], PYTHON_CODE_LINES, 0xdead, 8), "");
+    BROKEN(put(made.codes[0], PYTHON_CODE_LINES, 0xdead, 8), "");
     assert_int_equal(frame.line, 0);
 
     /* The object is another one by now. */
     clear_result();
-    python_look_describe(&fake.python, &texts, (uintptr_t)fake.types[0], 0, STACK_DETAIL_FULL, &result,
+    python_look_describe(&fake.python, &texts, (uintptr_t)made.types[0], 0, STACK_DETAIL_FULL, &result,
                          &frame);
     assert_int_equal(frame.function, STACK_NO_CODE);
     python_look_describe(&fake.python, &texts, 0xdead, 0, STACK_DETAIL_FULL, &result, &frame);
@@ -559,16 +437,16 @@ static uint64_t read_in_all[5];
 static void random_damage(void)
 {
     static uint8_t saved[OBJECTS][8192];
-    for (size_t i = 0; i < fake.count; i++)
-        memcpy(saved[i], fake.objects[i].memory, fake.objects[i].size);
+    for (size_t i = 0; i < made.count; i++)
+        memcpy(saved[i], made.objects[i].memory, made.objects[i].size);
     for (int round = 0; round < 400; round++) {
         for (int i = 0; i < 1 + round % 6; i++) {
-            size_t number = next_random() % fake.count, other = next_random() % fake.count;
-            size_t offset = next_random() % (fake.objects[number].size / 8) * 8;
+            size_t number = next_random() % made.count, other = next_random() % made.count;
+            size_t offset = next_random() % (made.objects[number].size / 8) * 8;
             uint64_t value = next_random() % 2 ? next_random() >> next_random() % 64
-                                               : (uint64_t)(uintptr_t)fake.objects[other].memory;
-            if (offset + 8 <= fake.objects[number].size)
-                memcpy(fake.objects[number].memory + offset, &value, 8);
+                                               : (uint64_t)(uintptr_t)made.objects[other].memory;
+            if (offset + 8 <= made.objects[number].size)
+                memcpy(made.objects[number].memory + offset, &value, 8);
         }
         struct python_thread found[8];
         bool is_incomplete;
@@ -589,8 +467,8 @@ static void random_damage(void)
                             strlen(file_of(&frame)) <= STACK_FILE_BYTES);
             }
         }
-        for (size_t i = 0; i < fake.count; i++)
-            memcpy(fake.objects[i].memory, saved[i], fake.objects[i].size);
+        for (size_t i = 0; i < made.count; i++)
+            memcpy(made.objects[i].memory, saved[i], made.objects[i].size);
     }
 }
 
