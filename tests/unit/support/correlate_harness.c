@@ -222,6 +222,21 @@ void begin(void)
     begin_as(&options);
 }
 
+void describe_code(uint64_t id, uint32_t line, uint32_t flags)
+{
+    union {
+        struct code_record record;
+        uint8_t bytes[64];
+    } code = {
+        .record = {
+            .head = {48, RECORD_CODE, 0, 0}, .id = id, .frame_count = 1, .flags = CODE_IS_DESCRIBED | flags}};
+    struct code_frame frame = {
+        .line = line, .file_bytes = 8, .name_bytes = 7, .flags = CODE_FRAME_IS_PROGRAMS};
+    memcpy(code.record.frames, &frame, sizeof frame);
+    memcpy(code.record.frames + sizeof frame, "graph.pycapture", 15);
+    call_spans_code(correlate, &code.record);
+}
+
 int setup(void **state)
 {
     settings = (struct settings){.sampler = SAMPLER_ALWAYS_ON,

@@ -61,6 +61,8 @@ void set_field(struct activity_record *record, const char *key, uint64_t value);
 struct activity_record make(uint16_t kind, uint32_t id, uint64_t start, uint64_t end);
 struct activity_record make_kernel(const char *name, uint32_t id, uint64_t start, uint64_t end);
 void kernel(const char *name, uint32_t id, uint64_t start, uint64_t end);
+/* The stack of the next call, or of graph nodes: "capture" in this line of graph.py. */
+void describe_code(uint64_t id, uint32_t line, uint32_t flags);
 void tick_after(uint64_t ms);
 struct correlate_options usual_options(void);
 void begin_before_the_first_tick(const struct correlate_options *options);

@@ -179,6 +179,7 @@ static void test_the_live_state_learns_of_ends(void **state)
     static _Alignas(64) uint8_t memory[LIVE_STATE_BYTES];
     static struct live_view view;
     struct error err;
+    settings.capture.launch_stacks = LAUNCH_STACKS_PYTHON;
     begin_nccl();
     live_state_begin(memory, &(struct live_identity){.pid = 1});
     for (uint64_t i = 0; i < 3; i++) {
@@ -188,6 +189,7 @@ static void test_the_live_state_learns_of_ends(void **state)
     }
     live_note_communicator(communicator, 8, 3, 1);
     push_call("ncclAllReduce", 1, 1000, REDUCTION, 0);
+    describe_code(71, 9, 0);
     launch(1, 1000);
     mark_of_plugin("AllReduce", 1, -1, "ncclBfloat16");
     pop();
@@ -196,6 +198,8 @@ static void test_the_live_state_learns_of_ends(void **state)
     assert_int_equal(view.communicators[0].calls[0].flags, LIVE_RETURNED);
     assert_int_equal(view.communicators[0].calls[1].flags, LIVE_RETURNED | LIVE_TRACED);
     assert_int_equal(view.communicators[0].calls[1].datatype, 10);
+    assert_int_equal(view.communicators[0].calls[1].code, 71);
+    assert_string_equal(live_view_code_line(&view, 71), "graph.py:9 capture");
     kernel(ALL_REDUCE, 1, 2000, 2500);
     assert_int_equal(live_view_of(memory, memory, sizeof memory, &view, &err), STATUS_OK);
     assert_int_equal(view.communicators[0].enqueued, 3);
