@@ -106,7 +106,7 @@ const char *collective_datatype(uint32_t number)
 
 uint8_t collective_datatype_of(const char *name)
 {
-    for (uint8_t i = 0; i < DATATYPES; i++)
+    for (size_t i = 0; i < DATATYPES; i++)
         if (strcmp(datatypes[i], name) == 0)
             return (uint8_t)(i + 1);
     return 0;

@@ -8,7 +8,7 @@
  *       | during a stall
  *   two looks at all threads (stacks/thread_stacks.h) -> the report (hang_report.h) -> `report` below
  *
- * The thread takes no lock of the pipeline, allocates nothing after its start, and calls neither CUDA nor
+ * The thread waits for no lock of the pipeline, allocates nothing after its start, and calls neither CUDA nor
  * CUPTI, so it works while other threads of the process are stuck. A look takes less than 0.1 ms;
  * one at the stacks of 100 threads, once and for each report, 12 ms of CPU time. If the process is stopped,
  * looks stop, and the live state can still be read. */

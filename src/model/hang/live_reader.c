@@ -266,7 +266,9 @@ bool live_view_is_exact(const struct live_view *view, const struct live_communic
     for (uint32_t i = 0; i < communicator->call_count; i++) {
         uint8_t flags = communicator->calls[i].flags;
         has_ends |= (flags & LIVE_ENDED) != 0; /* otherwise forgotten calls may not have ended */
-        is_exact &= flags & (LIVE_ENDED | LIVE_TRACED) || !(flags & LIVE_RETURNED);
+        /* If all work has ended, such a call has, too: its kernel could not be told from others. */
+        bool is_traced = flags & LIVE_TRACED && view->work != LIVE_WORK_NONE;
+        is_exact &= flags & LIVE_ENDED || is_traced || !(flags & LIVE_RETURNED);
     }
     return is_exact && has_ends;
 }

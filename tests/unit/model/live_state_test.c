@@ -282,12 +282,17 @@ static void test_ends_are_exact_after_a_flush(void **state)
     assert_int_equal(view.work, LIVE_WORK_KERNEL);
     assert_int_equal(view.work_began_ns, 70);
     assert_int_equal(view.communicators[0].calls[0].flags, LIVE_RETURNED | LIVE_TRACED);
+    flush(LIVE_WORK_NONE);
+    store_look();
+    assert_false(is_exact()); /* it has not ended, but all work has */
+    flush(LIVE_WORK_COLLECTIVE);
+    store_look();
     live_note_flush(NULL); /* not possible: the earlier one still holds */
     store_look();
     assert_true(is_exact());
     const struct live_header *header = (const struct live_header *)(const void *)memory;
-    assert_int_equal(header->flushes, 2);
-    assert_int_equal(header->flush_records, 3);
+    assert_int_equal(header->flushes, 4);
+    assert_int_equal(header->flush_records, 9);
     all_reduce(1); /* later than the flush */
     assert_false(is_exact());
     live_note_flush(&(struct live_flush){.records = 1}); /* launches are missing */
@@ -316,7 +321,7 @@ static void test_forgotten_calls_may_not_have_ended(void **state)
         live_return_from_call();
         live_note_launch(&(struct live_name){COMM, i, COLLECTIVE_ALL_REDUCE, LIVE_NO_PEER}, 0);
     }
-    flush(LIVE_WORK_NONE);
+    flush(LIVE_WORK_COLLECTIVE);
     store_look();
     assert_false(is_exact());
     live_note_end(COMM, COLLECTIVE_ALL_REDUCE, 0, LIVE_NO_PEER);

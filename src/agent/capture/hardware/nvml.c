@@ -12,7 +12,8 @@
 #define LIBRARY     "libnvidia-ml.so.1"
 #define STACK_BYTES (256 * 1024)
 #define END_NS      (50 * NS_PER_MS)
-#define GPU_SENSOR  0 /* NVML_TEMPERATURE_GPU */
+#define LOCK_TRIES  50 /* of 1 ms */
+#define GPU_SENSOR  0  /* NVML_TEMPERATURE_GPU */
 
 #define ECC_CORRECTED   0 /* NVML_MEMORY_ERROR_TYPE_CORRECTED */
 #define ECC_UNCORRECTED 1 /* NVML_MEMORY_ERROR_TYPE_UNCORRECTED */
@@ -412,19 +413,30 @@ void nvml_ask(const char (*ids)[HARDWARE_ID_BYTES], uint32_t count)
     pthread_mutex_unlock(&state.lock);
 }
 
+/* The hang watch must not wait for a thread that hangs in malloc while it starts ours. */
+static bool lock_soon(void)
+{
+    for (int n = 0; n < LOCK_TRIES; n++) {
+        if (pthread_mutex_trylock(&state.lock) == 0)
+            return true;
+        nanosleep(&(struct timespec){0, (long)NS_PER_MS}, NULL);
+    }
+    return false;
+}
+
 void nvml_ask_again(void)
 {
-    pthread_mutex_lock(&state.lock);
-    if (state.asked.hardware.count) {
-        state.asked.wants_hardware = true;
-        wake_locked();
-    }
+    if (!lock_soon())
+        return;
+    state.asked.wants_hardware |= state.has_thread && state.asked.hardware.count;
+    pthread_cond_broadcast(&state.changed);
     pthread_mutex_unlock(&state.lock);
 }
 
 bool nvml_take(struct hardware *hardware)
 {
-    pthread_mutex_lock(&state.lock);
+    if (!lock_soon())
+        return false;
     bool has_answer = state.has_answer;
     if (has_answer)
         *hardware = state.answer.hardware;
