@@ -7,6 +7,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import struct
 import subprocess
@@ -181,6 +182,21 @@ class Hang(HangCase):
             self.assertEqual(bool(self.records), expected, recording)
         self.run_with(sample, f"nccl-hangs=60,nccl-hangs-ms={HANG_MS}", {"hang.watch": "on"})
         self.assertTrue(self.records)
+
+    def test_the_gpus_are_in_it(self):
+        """With a stand-in for NVML, which reports an XID error once it was asked."""
+        libraries = self.directory / "libraries"
+        libraries.mkdir()
+        shutil.copy(agent_case.BUILD / "libfake_nvml.so", libraries / "libnvidia-ml.so.1")
+        self.run_with(DDP, f"nccl-hangs=60,nccl-hangs-ms={HANG_MS}",
+                      env={"LD_LIBRARY_PATH": str(libraries), "FAKE_NVML_XIDS": "79", "FAKE_NVML_STATUS": "hot"})
+        *_, last, _ = self.longest()
+        gpus = json.loads(attributes_of(last)["cuspan.hang.report"])["gpus"]
+        self.assertTrue(gpus)
+        for gpu in gpus:
+            self.assertTrue(gpu.pop("id").startswith("GPU-"))
+            self.assertEqual(gpu, {"state": "degraded", "xids": 1, "last_xid": 79, "ecc_corrected": 12, "ecc_uncorrected": 1,
+                                   "slowdowns": ["hw_thermal"]})
 
     def test_stacks_may_be_left_out(self):
         self.run_with(DDP, f"nccl-hangs=60,nccl-hangs-ms={HANG_MS}", {"hang.stacks": "none"})
