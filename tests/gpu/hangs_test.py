@@ -150,7 +150,7 @@ def main():
             jobs += [Job(fault, run, place % count) for place, (fault, run) in enumerate(now)]
             run_together(jobs, batch)
         finally:
-            for job in jobs: # an error of ours leaves no process
+            for job in jobs:  # an error of ours leaves no process
                 job.end()
         results += batch
         for one in batch:
