@@ -2,8 +2,8 @@
 # Tests on fresh machines: bare Debian containers, docker/Dockerfile and docker/compose.yaml, in a Docker engine that this
 # script starts and stops. Needs root and Debian's packages. While it runs, the engine changes the machine's firewall.
 #
-#   tests/containers/run.sh              examples/demo.sh on Debian 12 and 13, the image, the stack
-#   tests/containers/run.sh CHECK...     only some of: demo-bookworm demo-trixie image stack
+#   tests/containers/run.sh              examples/demo.sh on Debian 12 and 13, the image, cuspan attach, the stack
+#   tests/containers/run.sh CHECK...     only some of: demo-bookworm demo-trixie image attach stack
 #   tests/containers/run.sh suite        tests/run.sh quick on Debian 12 and 13; docker/demo-gpu.Dockerfile
 #   tests/containers/run.sh --fetch      only downloads what is kept: Debian, Docker Compose. Starts no engine
 #
@@ -16,7 +16,7 @@ set -eu
 . "$ROOT/tests/containers/engine.sh"
 cd "$ROOT"
 
-CHECKS=(demo-bookworm demo-trixie image stack)
+CHECKS=(demo-bookworm demo-trixie image attach stack)
 LONG_CHECKS=(suite-bookworm suite-trixie image-gpu)
 DEBIANS=(bookworm trixie) # 12 and 13
 PORTS=(16686 9090 4317 4318)
@@ -171,6 +171,45 @@ check_image_gpu() {
     ! grep 'not found' "$ENGINE/ldd" || fail "vector_add lacks libraries in its image"
 }
 
+# ---- cuspan attach ---------------------------------------------------------------------------------------------------
+
+# From the host, by Docker's name, and from a container that shares the program's PIDs, by the ID, as docs/attach.md has it
+# for Kubernetes. The program's calls come from a recording; the replay library has the driver's name, so it uses a GPU.
+check_attach() {
+    local agent=$ROOT/build/release/image-amd64/opt/cuspan id
+    bare_image trixie
+    attach_target by-name
+    unshare --mount bash -eu -c 'mkdir -p /var/lib/docker; mount --bind "$1" /var/lib/docker
+        "$2/bin/cuspan" attach --container by-name --file /srv/spans.jsonl' - "$ENGINE/data" "$agent"
+    attach_finish by-name
+    attach_target by-id
+    id=$(docker inspect --format '{{.Id}}' by-id)
+    docker run --rm --pid container:by-id --cap-add SYS_PTRACE --cap-add SYS_ADMIN --security-opt seccomp=unconfined \
+        -v "$agent:/opt/cuspan:ro" bare:trixie /opt/cuspan/bin/cuspan attach --container "$id" --file /srv/spans.jsonl
+    attach_finish by-id
+}
+
+attach_target() { # attach_target NAME
+    local folder=$ENGINE/$1
+    mkdir "$folder" && mkfifo "$folder/input"
+    cp build/control_host examples/recordings/vector_add.cuspanrec "$folder/"
+    cp build/libcuspan-replay.so "$folder/libcuda.so.1"
+    docker run --detach --name "$1" -v "$folder:/srv" -e 'CUSPAN_SET=cupti.library=/srv/libcuda.so.1;exit_deadline_ms=60000' \
+        bare:trixie sh -c 'exec /srv/control_host /srv/libcuda.so.1 /srv/vector_add.cuspanrec - line play-waiting <>/srv/input' >/dev/null
+}
+
+# The program goes on and ends. Its spans must be there, and the agent's files in the folder that docs/attach.md names.
+attach_finish() { # attach_finish NAME
+    local found
+    found=$(docker exec "$1" ls -A / | grep cuspan)
+    echo >"$ENGINE/$1/input"
+    [ "$(docker wait "$1")" = 0 ] || { docker logs "$1"; fail "the program of $1 failed"; }
+    build/cuspan stat --table kernels "$ENGINE/$1/spans.jsonl" >"$ENGINE/$1/kernels"
+    grep -q "^add " "$ENGINE/$1/kernels" || { cat "$ENGINE/$1/kernels"; fail "the kernels of $1 are not there"; }
+    [ "$found" = ".cuspan-$(tools/release.sh --version)" ] || fail "the agent is in $found"
+    docker rm "$1" >/dev/null
+}
+
 # ---- docker/compose.yaml ---------------------------------------------------------------------------------------------
 
 compose() { "${COMPOSE[@]}" -f "$ENGINE/tree-stack/docker/compose.yaml" "$@"; }
@@ -215,6 +254,7 @@ check_function() {
     case $1 in
     demo-* | suite-*) "check_${1%%-*}" "${1#*-}" ;;
     image) check_image ;;
+    attach) check_attach ;;
     image-gpu) check_image_gpu ;;
     stack) check_stack ;;
     esac
@@ -295,7 +335,7 @@ main() {
     done
     jaeger_binary || fail "there is no Jaeger"
     case " $* " in
-    *' image '* | *' stack '*) tools/release.sh --arch x86_64 image >build/log/containers-release.log ||
+    *' image '* | *' attach '* | *' stack '*) tools/release.sh --arch x86_64 image >build/log/containers-release.log ||
         { tail -n 30 build/log/containers-release.log; fail "tools/release.sh failed"; } ;;
     esac
     trap engine_stop EXIT
