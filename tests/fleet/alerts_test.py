@@ -7,6 +7,7 @@ import argparse
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -47,9 +48,10 @@ class Case(unittest.TestCase):
         self.folder = Path(folder.name)
         self.file, self.spool = self.folder / "hangs/hangs.jsonl", self.folder / "spool"
         self.spool.mkdir()
-        self.grpc, self.http, self.scraped, nobody = free_ports(4)
+        self.grpc, self.http, self.scraped, self.hangs, nobody = free_ports(5)
         environment = {"COLLECTOR_HOST": "localhost", "OTLP_GRPC_PORT": str(self.grpc), "OTLP_HTTP_PORT": str(self.http),
-                       "PROMETHEUS_PORT": str(self.scraped), "COLLECTOR_TO": f"http://localhost:{nobody}", "HANGS_FILE": str(self.file)}
+                       "PROMETHEUS_PORT": str(self.scraped), "COLLECTOR_TO": f"http://localhost:{nobody}", "HANGS_FILE": str(self.file),
+                       "HANGS_PORT": str(self.hangs), "HANGS_EXPIRE": "20s"}
         collector = Process(OPTIONS.collector, ROOT / "docker/collector.yaml", self.folder, "collector", environment,
                             lambda: post_nothing(self.http), [f"--config={path}" for path in additions])
         self.addCleanup(collector.close)
@@ -65,11 +67,16 @@ class Case(unittest.TestCase):
         process = subprocess.Popen(
             [OPTIONS.build / "cuspan", "replay", "--file", self.folder / f"{name}.jsonl", *words, RECORDING], stderr=error, stdout=error,
             env={**clean, "CUSPAN_REPLAY_FAIL": f"nccl-hangs=60,nccl-hangs-ms={hang_ms}", "CUSPAN_CONTROL_DIRECTORY": str(self.folder),
-                 "OTEL_SERVICE_NAME": name, **environment})
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
+                 "OTEL_SERVICE_NAME": name, **environment}, start_new_session=True)
+        self.addCleanup(self.end, process)
         process.lines = lambda: Path(error.name).read_text().splitlines()
         return process
+
+    def end(self, process):
+        """Also the process that plays, which this one has started."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
     def wait_for(self, read):
         deadline = time.monotonic() + WAIT_S
@@ -124,23 +131,24 @@ class ThroughACollector(Case):
         self.assertEqual([record["eventName"] for record in found], ["cuspan.hang"])
 
     def test_the_rules_fire(self):
-        prometheus = Prometheus("prometheus", self.folder, self.scraped)
+        prometheus = Prometheus("prometheus", self.folder, f'{self.scraped}", "localhost:{self.hangs}')
         self.addCleanup(prometheus.close)
         hangs, stands = (rules()[name]["expr"] for name in ("CuspanHang", "CuspanJobStandsStill"))
         metrics = {"OTEL_METRICS_EXPORTER": "otlp", "OTEL_METRIC_EXPORT_INTERVAL": str(INTERVAL_MS),
                    "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": f"http://localhost:{self.http}/v1/metrics"}
         process = self.replay(10**9, "stands", **metrics)
         self.assertEqual(self.wait_for(lambda: prometheus.query(hangs)), {(("job", "stands"),): 1})
-        standing = [record for record in records_in(self.arrived()) if attributes_of(record)["cuspan.hang.state"] != "ended"]
-        self.wait_for(lambda: sum(prometheus.query("cuspan_hang_reports_total").values()) >= len(standing) > 0)
         series, = prometheus.query("cuspan_hang_reports_total")
         self.assertEqual(dict(series)["cuda_process_rank"], "1")
         quickly = stands.replace("5m", "5s").replace("2m", "2s")
         self.assertEqual(self.wait_for(lambda: prometheus.query(quickly)), {(("job", "stands"),): 1})
         self.assertEqual(prometheus.query(stands), {})  # not yet
+        self.wait_for(lambda: len(records_in(self.arrived())) >= 4)  # of 20 s and more
+        self.wait_for(lambda: prometheus.query(hangs))
         self.assertIsNone(process.poll())
-        process.kill()
+        self.end(process)
         self.wait_for(lambda: not prometheus.query(quickly))
+        self.wait_for(lambda: not prometheus.query(hangs))
 
 
 class WithoutLogs(Case):
