@@ -36,6 +36,7 @@ struct attach {
     struct remote_job job;
     uint64_t memory, code, stack; /* in the target */
     size_t bytes, code_bytes;     /* of all of it, and of the code */
+    uint64_t begun_ns;            /* just before the thread that starts the agent is created */
 };
 
 /* --- check --- */
@@ -278,6 +279,7 @@ static enum status create_thread(struct attach *attach, struct attach_result *re
     int32_t created = NOT_CREATED;
     enum status status = make_memory(attach, err);
     bool has_run = status == STATUS_OK;
+    attach->begun_ns = clock_monotonic_ns();
     if (has_run)
         status = borrowed_run(&attach->borrowed, attach->code, attach->memory, attach->stack, err);
     else
@@ -318,11 +320,11 @@ static enum status judge(struct attach *attach, struct attach_result *result, st
 
 static enum status wait_for_agent(struct attach *attach, struct attach_result *result, struct error *err)
 {
-    uint64_t begun_ns = clock_monotonic_ns(), end_ns = begun_ns + attach->request->timeout_ms * NS_PER_MS;
+    uint64_t end_ns = clock_monotonic_ns() + attach->request->timeout_ms * NS_PER_MS;
     const size_t known = offsetof(struct remote_job, path);
     while (remote_read(attach->target.pid, attach->memory, &attach->job, known)) {
         if (attach->job.stage < 0 || attach->job.stage == STAGE_DONE) {
-            result->start_ns = clock_monotonic_ns() - begun_ns;
+            result->start_ns = clock_monotonic_ns() - attach->begun_ns;
             return judge(attach, result, err);
         }
         if (clock_monotonic_ns() > end_ns)

@@ -22,7 +22,7 @@ struct attach_result {
     char program[64];
     pid_t thread;         /* the one that was stopped */
     uint64_t stopped_ns;  /* for how long */
-    uint64_t start_ns;    /* how long the agent needed */
+    uint64_t start_ns;    /* how long the agent needed, with the creation of its thread */
     bool has_graph_nodes; /* graphs have a span for each node with its CUPTI */
     bool has_driver;      /* the process had loaded the CUDA driver */
     bool is_python;

@@ -212,8 +212,8 @@ static enum status explain_refusal(const struct target *target, struct error *er
                              "this container with it (docker run --cap-add SYS_PTRACE)");
     if (geteuid() == 0)
         return target_refuse(target, err,
-                             "cannot be attached to, also by root: a security module (SELinux, AppArmor) or "
-                             "another user namespace forbids it; its log says which");
+                             "cannot be attached to, also by root: another user namespace (a container's; "
+                             "attach from the host) or a security module (SELinux, AppArmor) forbids it");
     if (target->user != geteuid())
         return target_refuse(target, err, "belongs to user %s; run: sudo cuspan attach %d",
                              entry ? entry->pw_name : "?", (int)target->pid);
