@@ -19,6 +19,7 @@ struct command_line {
     bool is_json, is_this_host;
     uint32_t columns;
     struct gathering gathering;
+    const char *ras;
 };
 
 static int take_file(void *context, struct options *options, int option)
@@ -73,6 +74,10 @@ static bool read_all(struct command_line *line, struct hang_model *model, struct
             fprintf(stderr, "cuspan hang: %s\n", err.text);
             is_good = false;
         }
+    if (line->ras && hang_ask_ras(line->ras, line->gathering.timeout_ms, model, &err) != STATUS_OK) {
+        fprintf(stderr, "cuspan hang: %s\n", err.text);
+        is_good = false;
+    }
     hang_drop_repeated(model);
     return is_good;
 }
@@ -164,6 +169,7 @@ int cmd_hang(const struct command *command, int argc, char **argv)
         {OPTION_PODS, .text = &line.gathering.target[GATHER_PODS]},
         {'n', .text = &line.gathering.namespace},
         {OPTION_HOSTS, .text = &line.gathering.target[GATHER_HOSTS]},
+        {OPTION_RAS, .text = &line.ras},
         {OPTION_TIMEOUT, .number = &line.gathering.timeout_ms, .min = 1, .max = TIMEOUT_MS_MAX},
         {OPTION_WIDTH, .number = &line.columns, .min = TERMINAL_COLUMNS_MIN, .max = TERMINAL_COLUMNS_MAX},
         {0}};

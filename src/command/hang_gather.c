@@ -202,7 +202,7 @@ static void free_child(struct child *child)
     free(child->answer);
 }
 
-/* Returns the output of a program that finds hosts; NULL: it failed, and why is printed. */
+/* The output of a program that finds hosts; NULL: it failed, and the reason is printed. */
 static char *ask(const char *const *words, const struct gathering *gathering, const char *target, char *host)
 {
     struct child child = {.host = host};

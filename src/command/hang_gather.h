@@ -17,3 +17,8 @@ struct gathering {
  * host, and has printed why. */
 bool hang_gather(struct gathering *gathering, struct hang_model *model);
 void hang_gather_deinit(struct gathering *gathering);
+
+/* hang_ras_client.c: asks NCCL's RAS, a thread in each process of NCCL (from 2.28.7 on), for the state of the
+ * job. `address`: "HOST:PORT", or "HOST" for NCCL's port. UNAVAILABLE, INVALID. */
+enum status hang_ask_ras(const char *address, uint32_t timeout_ms, struct hang_model *model,
+                         struct error *err) MUST_CHECK;

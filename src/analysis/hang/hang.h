@@ -51,6 +51,7 @@ enum hang_gpu { HANG_GPU_UNKNOWN, HANG_GPU_COMPUTE, HANG_GPU_COLLECTIVE };
 struct hang_seat {
     uint64_t id;
     uint64_t enqueued, completed; /* of all operations */
+    bool is_counted;              /* by NCCL's RAS: without sends, receives and calls */
     bool is_exact;                /* `completed` is exact, otherwise a lower limit */
     uint32_t size, rank;          /* of the communicator, and in it; 0 and HANG_NONE: unknown */
     uint32_t local_ranks;         /* in this process, at least 1 */
@@ -74,6 +75,7 @@ struct hang_rank {
     enum hang_where end;         /* DEAD or FINISHED: `where` is as of its last second; UNKNOWN: it lives */
     uint64_t looked_ns;          /* the agent's last look, since 1970; 0: unknown */
     const char *function, *line; /* where; NULL: unknown */
+    bool is_counted;             /* only NCCL's RAS knows it */
     enum live_watch watch;
     bool is_still;       /* nothing has moved for HANG_STILL_NS, or the agent calls it a stall */
     uint64_t stalled_ns; /* for how long, 0: unknown */
@@ -97,6 +99,8 @@ struct hang_model {
     size_t rank_count, rank_capacity;
     struct hang_communicator *communicators; /* of hang_split(), the small ones first */
     size_t communicator_count;
+    struct hang_ras *ras; /* what NCCL's RAS says of ranks, before hang_merge_ras() */
+    size_t ras_count, ras_capacity;
     char **texts;
     size_t text_count, text_capacity;
     struct int_map text_numbers;

@@ -200,21 +200,29 @@ static enum status read_live_file(struct hang_model *model, int file, struct err
     return status;
 }
 
+/* Lines of JSON, or JSON on many lines. */
 static enum status read_lines(struct hang_model *model, int file, const char *path, struct error *err)
 {
     struct documents *documents = NULL;
     struct document document;
-    bool is_empty = true;
+    struct error unused;
+    bool is_first = true;
     enum status status = documents_open(file, path, &documents, err);
-    while (status == STATUS_OK && (status = documents_next(documents, &document, err)) == STATUS_OK &&
-           document.len) {
+    for (; status == STATUS_OK && (status = documents_next(documents, &document, err)) == STATUS_OK &&
+           document.len;
+         is_first = false) {
         status = document.is_json ? hang_read_json(model, document.bytes, document.len, err)
                                   : error_set(err, STATUS_INVALID, "OTLP as protobuf; use a file of JSON");
-        is_empty = false;
+        if (status == STATUS_INVALID && is_first && document.is_json &&
+            documents_join_rest(documents, &document, &unused) == STATUS_OK &&
+            hang_read_json(model, document.bytes, document.len, &unused) == STATUS_OK) {
+            documents_drop_lines(documents, &document, SIZE_MAX);
+            status = STATUS_OK;
+        }
     }
     if (documents)
         documents_close(documents);
-    return status == STATUS_OK && is_empty ? error_set(err, STATUS_INVALID, "the file is empty") : status;
+    return status == STATUS_OK && is_first ? error_set(err, STATUS_INVALID, "the file is empty") : status;
 }
 
 void hang_read_folder(struct hang_model *model, const char *path)
@@ -316,4 +324,5 @@ void hang_drop_repeated(struct hang_model *model)
     model->rank_capacity = model->rank_count + 1;
     model->rank_count = count;
     int_map_deinit(&known);
+    hang_merge_ras(model);
 }

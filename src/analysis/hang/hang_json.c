@@ -350,6 +350,8 @@ static enum status read_document(struct hang_model *model, yyjson_val *root, str
     for (i = 0; i < COUNT(others); i++)
         if (yyjson_obj_get(root, others[i]))
             return STATUS_OK;
+    if (hang_read_ras(model, root))
+        return STATUS_OK;
     if (yyjson_get_uint(yyjson_obj_get(root, "cuspan_hang")) != 1 || !yyjson_is_arr(ranks) ||
         yyjson_arr_size(ranks) > HANG_RANKS_MAX)
         return error_set(err, STATUS_INVALID,

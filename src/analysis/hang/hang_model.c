@@ -39,6 +39,7 @@ void hang_deinit(struct hang_model *model)
         free(model->communicators[i].members);
     for (size_t i = 0; i < model->text_count; i++)
         free(model->texts[i]);
+    free(model->ras);
     free(model->ranks);
     free(model->communicators);
     free(model->texts);
@@ -267,7 +268,7 @@ static void place(struct hang_seat *seat, uint32_t operations, bool has_p2p)
     uint32_t local = seat->local_ranks;
     uint64_t entered = seat->enqueued / local, completed = seat->completed / local;
     seat->is_aligned = true;
-    if (has_p2p)
+    if (has_p2p && !seat->is_counted)
         place_among_p2p(seat, operations);
     else
         seat->window = seat->collective_count ? seat->calls[0].number / local : entered;

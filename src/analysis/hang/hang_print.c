@@ -103,6 +103,7 @@ static void add_places(struct text *text, const struct hang_model *model, const 
 static void add_gaps(struct text *text, const struct hang_model *model)
 {
     bool has_limits = false, has_no_types = false, has_no_watch = false;
+    size_t counted = 0;
     struct text silent = {0};
     size_t missing = hang_add_silent(&silent, model);
     if (missing)
@@ -110,12 +111,15 @@ static void add_gaps(struct text *text, const struct hang_model *model)
     text_deinit(&silent);
     for (size_t r = 0; r < model->rank_count; r++) {
         has_no_watch |= model->ranks[r].where == HANG_UNKNOWN;
+        counted += model->ranks[r].is_counted;
         for (uint32_t s = 0; s < model->ranks[r].seat_count; s++) {
             const struct hang_seat *seat = &model->ranks[r].seats[s];
             has_limits |= !seat->is_exact && seat->call_count;
             has_no_types |= seat->collective_count && !seat->calls[0].datatype;
         }
     }
+    if (counted)
+        text_add_format(text, "calls of %zu ranks without an agent, which NCCL's RAS only counts\n", counted);
     text_add(text, has_limits ? "which of the latest collectives have ended\n" : "");
     text_add(
         text,

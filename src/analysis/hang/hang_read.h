@@ -14,6 +14,8 @@ struct hang_host {
     size_t refused; /* processes that this user must not read */
 };
 
+struct yyjson_val;
+
 /* The processes of this user; for root, of all users. `proc` is "/proc". */
 void hang_read_host(struct hang_model *model, const char *proc, struct hang_host *host);
 /* The files of live states in a directory of control sockets (base/control_path.h), most of which are of
@@ -31,8 +33,11 @@ enum hang_where hang_where_in_kernel(char state, const char *kernel_function, bo
 /* The ranks as members of an open object: "ranks", with their calls. */
 void hang_write_ranks(struct json_writer *json, const struct hang_model *model);
 /* Adds the reports of a document of OTLP logs. */
-struct yyjson_val;
 void hang_read_logs(struct hang_model *model, struct yyjson_val *root);
+/* Notes what NCCL's RAS printed as JSON. False: it is something else. */
+bool hang_read_ras(struct hang_model *model, struct yyjson_val *root);
+/* Adds the ranks that only RAS knows; by hang_drop_repeated(). */
+void hang_merge_ras(struct hang_model *model);
 /* An item of an array: which process a rank is, and where. */
 void hang_write_culprit(struct json_writer *json, const struct hang_rank *rank);
 /* Adds the ranks of documents that were written so, and of reports in OTLP logs, of each process the latest.

@@ -370,5 +370,7 @@ void hang_analyze(const struct hang_model *model, struct hang_verdict *verdict)
         return;
     if (!hang_find_mismatch(model, verdict))
         find_waits(model, verdict);
+    for (size_t i = 0; i < verdict->rank_count; i++)
+        verdict->is_sure &= !model->ranks[verdict->ranks[i]].is_counted;
     sort_array(verdict->ranks, verdict->rank_count, sizeof *verdict->ranks, by_number);
 }

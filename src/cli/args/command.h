@@ -81,6 +81,7 @@ enum option_id {
     OPTION_JOB,
     OPTION_PODS,
     OPTION_HOSTS,
+    OPTION_RAS,
     OPTION_OF_FLEET /* Python reads them */
 };
 

@@ -361,6 +361,8 @@ static const struct command_option hang_options[] = {
     VALUE(OPTION_PODS, "pods", "SELECTOR", "ask the running pods with these labels, by kubectl exec"),
     VALUE('n', "namespace", "NAME", "namespace of the pods (default: kubectl's)"),
     VALUE(OPTION_HOSTS, "hosts", "LIST", "ask these hosts (with commas), by ssh"),
+    VALUE(OPTION_RAS, "ras", "ADDRESS",
+          "also ask NCCL's RAS (2.28.7 or later) for ranks without an agent: localhost:28028"),
     VALUE(OPTION_TIMEOUT, "timeout", "MS", "limit for the answer of each host (20000)"),
     FLAG(OPTION_THIS_HOST, "this-host",
          "also read the processes of this host; with --json, print what is known of each rank, for cuspan "

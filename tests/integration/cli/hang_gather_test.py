@@ -117,7 +117,7 @@ class Gather(unittest.TestCase):
 
 
 class TheRealTools(unittest.TestCase):
-    """The tools that are installed here accept the words that the stand-ins accept."""
+    """Installed tools accept the same arguments as the stand-ins."""
 
     def accepts(self, *words):
         return subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=60, check=False).returncode == 0
