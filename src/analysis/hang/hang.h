@@ -90,7 +90,7 @@ struct hang_communicator {
     uint32_t size; /* at least the number of members */
     size_t member_count, member_capacity;
     struct hang_seat **members; /* in the order of the ranks */
-    uint64_t floor;             /* places below have ended on some rank */
+    uint64_t floor;             /* all ranks have started below this place */
     uint64_t least, most;       /* of the members' `entered`; equal without aligned ones */
 };
 

@@ -93,6 +93,9 @@ bool hang_find_mismatch(const struct hang_model *model, struct hang_verdict *ver
 /* hang_order.c: finds ranks that skipped a call of a communicator, or made one more, between calls of another
  * one. */
 bool hang_find_uneven(const struct hang_model *model, uint32_t communicator, struct hang_verdict *verdict);
+/* Finds the ranks that make the rarer one of two calls first. False: nobody differs. */
+bool hang_compare_order(const struct hang_model *model, uint32_t a, uint64_t place_a, uint32_t b,
+                        uint64_t place_b, struct hang_verdict *verdict);
 /* Finds the ranks that make two calls in the rarer order, also of communicators like these: calls that ranks
  * wait in (hang_place_key()), or with NULL any that may be open. The latter is never sure, because on other
  * streams the order is harmless. */

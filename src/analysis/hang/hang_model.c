@@ -284,6 +284,19 @@ static void place(struct hang_seat *seat, uint32_t operations, bool has_p2p)
             seat->ended = seat->window + i + 1;
 }
 
+/* Places below have ended on this rank, and so have started on all others. A root may end before others
+ * start. */
+static uint64_t floor_of(const struct hang_seat *seat)
+{
+    const uint32_t rooted = 1u << COLLECTIVE_BROADCAST | 1u << COLLECTIVE_REDUCE | 1u << COLLECTIVE_GATHER |
+                            1u << COLLECTIVE_SCATTER;
+    uint64_t floor = seat->ended;
+    const struct live_call_view *call;
+    while (floor && (call = hang_call_at(seat, floor - 1)) && rooted >> call->operation & 1)
+        floor--;
+    return floor;
+}
+
 static void join(struct hang_model *model, uint32_t number)
 {
     struct hang_communicator *found = &model->communicators[number];
@@ -302,7 +315,8 @@ static void join(struct hang_model *model, uint32_t number)
         place(seat, operations, has_p2p);
         if (!seat->is_aligned)
             continue;
-        found->floor = seat->ended > found->floor ? seat->ended : found->floor;
+        uint64_t floor = floor_of(seat);
+        found->floor = floor > found->floor ? floor : found->floor;
         found->least = is_first || seat->entered < found->least ? seat->entered : found->least;
         found->most = seat->entered > found->most ? seat->entered : found->most;
         is_first = false;

@@ -7,37 +7,34 @@
 
 #define KINDS 4 /* of counts; further ones count as the last */
 
-/* A call that a rank made at a place of a communicator, or of the only one like it of which it is a member.
- */
-static const struct live_call_view *call_like(const struct hang_model *model, const struct hang_rank *rank,
-                                              uint32_t communicator, uint64_t place,
-                                              const struct live_call_view *like, uint32_t not_this)
+/* When a rank made the call at a place of a communicator, or of the only one like it of which it is a member;
+ * UINT64_MAX: not yet; 0: that is unknown. */
+static uint64_t time_of(const struct hang_model *model, const struct hang_rank *rank, uint32_t communicator,
+                        uint64_t place, const struct live_call_view *like, uint32_t not_this)
 {
-    const struct hang_seat *own = hang_seat_of(rank, communicator);
-    const struct live_call_view *found = NULL;
-    if (own)
-        return hang_call_at(own, place);
+    uint64_t time_ns = 0;
+    size_t found = 0;
+    bool is_member = hang_seat_of(rank, communicator) != NULL;
     for (uint32_t s = 0; s < rank->seat_count; s++) {
         const struct hang_seat *seat = &rank->seats[s];
         const struct live_call_view *call = hang_call_at(seat, place);
-        if (seat->communicator == not_this || !call || !hang_calls_match(call, like) ||
-            model->communicators[seat->communicator].size != model->communicators[communicator].size)
+        bool is_like =
+            seat->communicator != not_this && (!call || hang_calls_match(call, like)) &&
+            model->communicators[seat->communicator].size == model->communicators[communicator].size;
+        if (is_member ? seat->communicator != communicator : !is_like)
             continue;
-        if (found)
-            return NULL;
-        found = call;
+        found++;
+        time_ns = call ? call->enqueued_ns : seat->is_aligned && seat->entered <= place ? UINT64_MAX : 0;
     }
-    return found;
+    return found == 1 ? time_ns : 0;
 }
 
-/* -1: a first; 1: b first; 0: it did not make both, or at once. */
+/* -1: a first; 1: b first; 0: unknown, or at once. */
 static int vote(const struct hang_model *model, const struct hang_rank *rank, const struct hang_verdict *pair)
 {
-    const struct live_call_view *a =
-        call_like(model, rank, pair->communicator, pair->place, &pair->call, pair->other);
-    const struct live_call_view *b =
-        call_like(model, rank, pair->other, pair->other_place, &pair->own, pair->communicator);
-    return !a || !b || a->enqueued_ns == b->enqueued_ns ? 0 : a->enqueued_ns < b->enqueued_ns ? -1 : 1;
+    uint64_t a = time_of(model, rank, pair->communicator, pair->place, &pair->call, pair->other);
+    uint64_t b = time_of(model, rank, pair->other, pair->other_place, &pair->own, pair->communicator);
+    return !a || !b || a == b ? 0 : a < b ? -1 : 1;
 }
 
 static void name_order(const struct hang_model *model, const int *votes, const size_t counts[2],
@@ -61,8 +58,8 @@ static void name_order(const struct hang_model *model, const int *votes, const s
     text_add(&verdict->evidence, " first\n");
 }
 
-static bool compare_order(const struct hang_model *model, uint32_t a, uint64_t place_a, uint32_t b,
-                          uint64_t place_b, struct hang_verdict *verdict)
+bool hang_compare_order(const struct hang_model *model, uint32_t a, uint64_t place_a, uint32_t b,
+                        uint64_t place_b, struct hang_verdict *verdict)
 {
     const struct live_call_view *first = hang_call_of(model, a, place_a),
                                 *second = hang_call_of(model, b, place_b);
@@ -154,8 +151,8 @@ bool hang_find_order(const struct hang_model *model, const struct int_map *waite
             if (first->communicator == second->communicator ||
                 (waited ? int_map_exchange(&tried, pair, 0) != MAP_NONE : !differs(model, first, second)))
                 continue;
-            is_found = compare_order(model, first->communicator, first->place, second->communicator,
-                                     second->place, verdict);
+            is_found = hang_compare_order(model, first->communicator, first->place, second->communicator,
+                                          second->place, verdict);
         }
     }
     verdict->is_sure &= waited != NULL;
@@ -189,6 +186,7 @@ struct counted {
         size_t members, votes;
     } kinds[KINDS];
     size_t kind_count;
+    size_t opposed;           /* ranks that made more calls than the first kind, and not the checkpoint's */
     size_t possible, counted; /* members that are in the checkpoint, and those that made the call */
     bool is_one_thread;       /* a thread that makes both calls makes them in this order */
 };
@@ -231,7 +229,7 @@ static void count_members(const struct hang_model *model, struct counted *counte
 {
     const struct hang_communicator *of = &model->communicators[counted->communicator];
     uint64_t calls;
-    counted->kind_count = counted->possible = counted->counted = 0;
+    counted->kind_count = counted->possible = counted->counted = counted->opposed = 0;
     counted->is_one_thread = true;
     for (uint32_t i = 0; i < of->member_count; i++) {
         const struct hang_rank *rank = &model->ranks[of->members[i]->owner];
@@ -256,6 +254,7 @@ static bool count_like(const struct hang_model *model, const struct hang_rank *r
 {
     size_t found = 0;
     uint64_t earlier;
+    bool is_opposed = false;
     if (hang_seat_of(rank, counted->communicator) && hang_seat_of(rank, counted->checkpoint))
         return false;
     for (uint32_t s = 0; s < rank->seat_count; s++)
@@ -263,8 +262,13 @@ static bool count_like(const struct hang_model *model, const struct hang_rank *r
             if (s != c && is_like(model, rank, &rank->seats[s], counted->communicator) &&
                 is_like(model, rank, &rank->seats[c], counted->checkpoint) &&
                 count_at(&rank->seats[s], &rank->seats[c], before, &earlier) &&
-                earlier == before->kinds[0].calls)
-                found += count_at(&rank->seats[s], &rank->seats[c], counted, calls);
+                earlier == before->kinds[0].calls) {
+                bool is_made = count_at(&rank->seats[s], &rank->seats[c], counted, calls);
+                found += is_made;
+                is_opposed |= !is_made && rank->seats[c].entered <= counted->place &&
+                              rank->seats[s].entered > counted->kinds[0].calls;
+            }
+    counted->opposed += is_opposed;
     return found == 1;
 }
 
@@ -277,6 +281,7 @@ static void count_votes(const struct hang_model *model, struct counted *counted)
     for (size_t r = 0; counted->place && before.kind_count == 1 && r < model->rank_count; r++)
         if (count_like(model, &model->ranks[r], &before, &unused, &calls))
             counted->kinds[add_kind(counted, calls)].votes++;
+    counted->opposed = unused.opposed;
 }
 
 /* The kind of more than half of the members, or else of all that were counted; SIZE_MAX: none. */
@@ -344,7 +349,8 @@ static size_t compare(const struct hang_model *model, struct counted *counted, s
         add_evidence(model, counted, right, of->members[i]->owner, calls, verdict);
     }
     if (!verdict)
-        return right == SIZE_MAX || counted->kinds[right].members + counted->kinds[right].votes > uneven
+        return right == SIZE_MAX ||
+                       counted->kinds[right].members + counted->kinds[right].votes > uneven + counted->opposed
                    ? uneven
                    : 0;
     verdict->is_sure = right != SIZE_MAX && counted->is_one_thread;

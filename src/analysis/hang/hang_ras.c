@@ -6,11 +6,9 @@
 #include <string.h>
 #include <yyjson.h>
 
-/* What NCCL's RAS says (from 2.28.7 on, `ncclras --format=json`, src/ras/client_support.cc of NCCL): for each
- * communicator and rank, the operations that were launched. It knows no bytes, no sends and receives, no
- * order and no places, and has no agent. Anyone on the host may have written it. So it only adds ranks that
- * have no agent, to communicators in which its counts are those of an agent, and no verdict about them is
- * sure. */
+/* NCCL's RAS (src/ras/client_support.cc of NCCL) counts the operations that each rank of a communicator has
+ * launched. Anyone on the host may have written it. So it only adds ranks that have no agent, to
+ * communicators in which its counts are those of agents, and no verdict about them is sure. */
 
 struct hang_ras {
     uint64_t id, count;

@@ -30,7 +30,10 @@ struct waits {
     struct node *at; /* of each rank: the call that its GPU waits in, as far as that is known */
     struct sink_found *sinks;
     size_t sink_count, sink_capacity;
-    struct node *lacks; /* calls that waiting ranks have not made */
+    struct lack {
+        struct node node;
+        uint32_t member;
+    } * lacks; /* calls that a waiting rank has not made */
     size_t lack_count, lack_capacity;
     struct int_map examined; /* places of collectives that ranks wait in */
 };
@@ -90,6 +93,17 @@ static void consider_p2p(const struct waits *waits, struct node *best, uint32_t 
     }
 }
 
+/* NCCL does not return from the rank's latest call, which is the one at the place. */
+static bool is_in_call(const struct hang_rank *rank, const struct hang_seat *seat, uint64_t place)
+{
+    const struct live_call_view *call = hang_call_at(seat, place);
+    bool is_latest = call && rank->where == HANG_NCCL && seat->entered == place + 1;
+    for (uint32_t s = 0; is_latest && s < rank->seat_count; s++)
+        for (uint32_t i = 0; i < rank->seats[s].call_count; i++)
+            is_latest &= rank->seats[s].calls[i].enqueued_ns <= call->enqueued_ns;
+    return is_latest;
+}
+
 /* The oldest call that has certainly not ended. Work of a GPU only waits for work that was enqueued before.
  */
 static struct node find_node(const struct waits *waits, uint32_t rank)
@@ -102,6 +116,8 @@ static struct node find_node(const struct waits *waits, uint32_t rank)
             consider(&best, seat, seat->ended);
         else if (seat->is_aligned && seat->entered > least && seat->ended <= least)
             consider(&best, seat, least);
+        if (seat->entered && is_in_call(rank_of(waits, rank), seat, seat->entered - 1))
+            consider(&best, seat, seat->entered - 1);
         consider_p2p(waits, &best, rank, seat);
     }
     return best;
@@ -113,10 +129,16 @@ static bool is_same_node(const struct node *a, const struct node *b)
            b->peer == HANG_NONE;
 }
 
+/* A call that creates or ends a communicator does not wait for the GPU. */
+static bool is_of_communicators(const struct hang_rank *rank)
+{
+    return rank->where == HANG_NCCL && rank->function && strncmp(rank->function, "ncclComm", 8) == 0;
+}
+
 static bool host_waits(const struct waits *waits, uint32_t rank)
 {
     enum hang_where where = rank_of(waits, rank)->where;
-    return where == HANG_SYNC || where == HANG_NCCL ||
+    return where == HANG_SYNC || (where == HANG_NCCL && !is_of_communicators(rank_of(waits, rank))) ||
            ((where == HANG_CUDA || where == HANG_UNKNOWN) && waits->at[rank].communicator != HANG_NONE);
 }
 
@@ -135,7 +157,7 @@ static bool examine_member(struct waits *waits, const struct node *node, uint32_
     } else if (rank->gpu == HANG_GPU_COMPUTE) {
         add_sink(waits, SINK_KERNEL, member, node);
     } else if (!has_called) {
-        *XADD(waits->lacks, waits->lack_count, waits->lack_capacity) = *node;
+        *XADD(waits->lacks, waits->lack_count, waits->lack_capacity) = (struct lack){*node, member};
         if (at->communicator == HANG_NONE)
             add_sink(waits, SINK_BEHIND, member, node);
     } else {
@@ -149,14 +171,23 @@ static bool examine_member(struct waits *waits, const struct node *node, uint32_
 static void examine_collective(struct waits *waits, const struct node *node)
 {
     const struct hang_communicator *of = &waits->model->communicators[node->communicator];
-    bool is_held = false;
+    bool is_held = false, has_left = false;
     uint32_t lacks = 0;
+    for (size_t i = 0; i < of->member_count; i++)
+        has_left |= of->members[i]->entered > node->place &&
+                    rank_of(waits, of->members[i]->owner)->where != HANG_NCCL;
     for (uint32_t i = 0; i < of->member_count; i++) {
         const struct hang_seat *seat = of->members[i];
         if (!seat->is_aligned || (seat->ended > node->place && seat->entered > node->place))
             continue;
         size_t before = waits->lack_count;
-        is_held |= examine_member(waits, node, of->members[i]->owner, seat->entered > node->place);
+        uint32_t member = seat->owner;
+        if (has_left && is_in_call(rank_of(waits, member), seat, node->place)) {
+            add_sink(waits, SINK_HOST, member, node);
+            is_held = true;
+        } else {
+            is_held |= examine_member(waits, node, member, seat->entered > node->place);
+        }
         if (waits->lack_count > before && lacks++)
             waits->lack_count--; /* once is enough */
     }
@@ -269,6 +300,8 @@ static void judge_hosts(const struct waits *waits, struct hang_verdict *verdict)
                                                     : HANG_ON_HOST;
     bool are_few = verdict->rank_count <= 1 + waits->model->rank_count / 16;
     verdict->is_sure = verdict->kind == HANG_DIED || (are_few && first->where != HANG_UNKNOWN);
+    /* NCCL also waits if a kernel keeps the GPU's queue full. */
+    verdict->is_sure &= first->where != HANG_NCCL || is_of_communicators(first);
     for (size_t i = 0; i < verdict->rank_count; i++) {
         const struct hang_rank *rank = rank_of(waits, verdict->ranks[i]);
         verdict->is_sure &= rank->is_still || rank->where >= HANG_STOPPED;
@@ -292,9 +325,25 @@ static void judge_inside(const struct waits *waits, struct hang_verdict *verdict
 static bool find_uneven(const struct waits *waits, struct hang_verdict *verdict)
 {
     for (size_t i = 0; i < waits->lack_count; i++)
-        if (hang_find_uneven(waits->model, waits->lacks[i].communicator, verdict))
+        if (hang_find_uneven(waits->model, waits->lacks[i].node.communicator, verdict))
             return true;
     return false;
+}
+
+/* A rank waits in a call, and has not made one in which others wait. */
+static bool find_order(const struct waits *waits, struct hang_verdict *verdict)
+{
+    for (size_t i = 0; i < waits->lack_count; i++) {
+        const struct node *lack = &waits->lacks[i].node, *at = &waits->at[waits->lacks[i].member];
+        if (lack->operation == COLLECTIVE_NONE && at->operation == COLLECTIVE_NONE &&
+            at->communicator != HANG_NONE && at->communicator != lack->communicator &&
+            hang_compare_order(waits->model, lack->communicator, lack->place, at->communicator, at->place,
+                               verdict)) {
+            verdict->is_sure = false; /* it may have skipped the call */
+            return true;
+        }
+    }
+    return hang_find_order(waits->model, &waits->examined, verdict);
 }
 
 static void judge(const struct waits *waits, struct hang_verdict *verdict)
@@ -311,7 +360,7 @@ static void judge(const struct waits *waits, struct hang_verdict *verdict)
         judge_inside(waits, verdict);
     } else if (take_sinks(waits, SINK_BEHIND, verdict)) {
         verdict->kind = HANG_BEHIND;
-    } else if (hang_find_order(model, &waits->examined, verdict)) {
+    } else if (find_order(waits, verdict)) {
         return;
     } else if (take_sinks(waits, SINK_BLIND, verdict)) {
         verdict->kind = HANG_NO_REPORT;
@@ -320,7 +369,7 @@ static void judge(const struct waits *waits, struct hang_verdict *verdict)
     } else {
         bool has_lack = waits->lack_count > 0;
         if (has_lack)
-            set_node(waits, verdict, &waits->lacks[0]);
+            set_node(waits, verdict, &waits->lacks[0].node);
         if (has_lack || !hang_find_order(model, NULL, verdict))
             verdict->kind = hang_expected(model) > model->rank_count ? HANG_NO_REPORT : HANG_UNKNOWN_CAUSE;
     }

@@ -55,7 +55,7 @@ def simulated(fault, seed, shape=1):
 
 
 def ras_of(ranks, missing=(), wrong=0):
-    """What RAS prints about them. `missing`: processes that it has given up."""
+    """The output of RAS about them. `missing`: processes that it has given up."""
     communicators = {}
     for rank in ranks:
         for seat in rank["communicators"]:
@@ -124,7 +124,7 @@ class Ras(unittest.TestCase):
         self.assertEqual([one["rank"] for one in job["culprits"]], [culprit])
 
     def test_agents_are_never_contradicted(self):
-        """What agents say stays, and counts that are not theirs are not used."""
+        """The facts of agents stay, and counts that are not theirs are not used."""
         ranks, culprit = self.behind()
         agents = self.agents(ranks)
         whole = self.verdict(agents)
