@@ -1,6 +1,6 @@
 #include "command/table/command_table.h"
 
-#include "analysis/hang/hang_print.h"
+#include "analysis/hang/hang_analyze.h"
 #include "analysis/hang/hang_read.h"
 #include "base/control_path.h"
 #include "cli/args/options.h"

@@ -1,6 +1,6 @@
 /* Live states, reports and JSON of ranks from writers that are not trusted, up to the printed verdict. An
  * input is JSON, or after a zero byte the parts of live states of several ranks. */
-#include "analysis/hang/hang_print.h"
+#include "analysis/hang/hang_analyze.h"
 #include "analysis/hang/hang_read.h"
 
 #include "fuzz.h"

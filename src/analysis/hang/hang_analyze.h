@@ -84,6 +84,16 @@ void hang_add_communicator(struct text *text, const struct hang_model *model, ui
 /* Ranks of the job that nothing is known of. */
 size_t hang_add_silent(struct text *text, const struct hang_model *model);
 
+#define HANG_ROWS_MAX 24 /* of the table of places, so that a job fits a screen */
+struct hang_style {
+    size_t columns;
+    bool utf8;
+};
+/* hang_print.c: for a terminal, and as an object of an array. */
+void hang_print(FILE *out, const struct hang_model *model, const struct hang_verdict *verdict,
+                const struct hang_style *style);
+void hang_write(struct json_writer *json, const struct hang_model *model, const struct hang_verdict *verdict);
+
 /* Parts of it. */
 
 /* Whether two calls are the same. Unknown values are equal to all. */

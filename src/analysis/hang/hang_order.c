@@ -117,23 +117,6 @@ static size_t find_open(const struct hang_model *model, const struct hang_rank *
     return count;
 }
 
-/* Some members of both communicators make one call first, and some the other. */
-static bool differs(const struct hang_model *model, const struct open_call *first,
-                    const struct open_call *second)
-{
-    bool has[2] = {false, false};
-    const struct hang_communicator *of = &model->communicators[first->communicator];
-    for (uint32_t i = 0; i < of->member_count; i++) {
-        const struct hang_rank *rank = &model->ranks[of->members[i]->owner];
-        const struct hang_seat *other = hang_seat_of(rank, second->communicator);
-        const struct live_call_view *a = hang_call_at(of->members[i], first->place);
-        const struct live_call_view *b = other ? hang_call_at(other, second->place) : NULL;
-        if (a && b && a->enqueued_ns != b->enqueued_ns)
-            has[a->enqueued_ns > b->enqueued_ns] = true;
-    }
-    return has[0] && has[1];
-}
-
 bool hang_find_order(const struct hang_model *model, const struct int_map *waited,
                      struct hang_verdict *verdict)
 {
@@ -148,8 +131,7 @@ bool hang_find_order(const struct hang_model *model, const struct int_map *waite
                 first = second, second = &calls[i - 1];
             uint64_t pair = collective_mix(hang_place_key(first->communicator, first->place),
                                            hang_place_key(second->communicator, second->place));
-            if (first->communicator == second->communicator ||
-                (waited ? int_map_exchange(&tried, pair, 0) != MAP_NONE : !differs(model, first, second)))
+            if (first->communicator == second->communicator || int_map_exchange(&tried, pair, 0) != MAP_NONE)
                 continue;
             is_found = hang_compare_order(model, first->communicator, first->place, second->communicator,
                                           second->place, verdict);

@@ -1,4 +1,4 @@
-#include "analysis/hang/hang_print.h"
+#include "analysis/hang/hang_analyze.h"
 
 #include "analysis/hang/hang_read.h"
 #include "cli/util/sort.h"
