@@ -92,6 +92,17 @@ static bool is_right(const struct job *job, enum fault fault, const struct hang_
     return has_culprit && verdict->rank_count <= 2;
 }
 
+/* Which call is named depends on it. The next call of the communicator may also differ from that of the
+ * others. */
+static bool is_kind(enum fault fault, enum hang_kind kind)
+{
+    bool differs = kind == HANG_OPERATION || kind == HANG_SIZE || kind == HANG_DATATYPE;
+    return fault == FAULT_SKIPPED ? kind == HANG_SKIPPED || differs
+           : fault == FAULT_EXTRA ? kind == HANG_EXTRA || differs
+           : fault == FAULT_ORDER ? kind == HANG_ORDER
+                                  : true;
+}
+
 static void judge(struct job *job, enum fault fault, uint64_t seed, size_t mode, struct tally *tally)
 {
     struct hang_model model = {0};
@@ -104,8 +115,8 @@ static void judge(struct job *job, enum fault fault, uint64_t seed, size_t mode,
     tally->count++;
     tally->named += named;
     tally->sure += verdict.is_sure;
-    tally->wrong += verdict.is_sure && !named;
-    if (is_verbose && !named) {
+    tally->wrong += verdict.is_sure && !(named && is_kind(fault, verdict.kind));
+    if (is_verbose && (!named || (verdict.is_sure && !is_kind(fault, verdict.kind)))) {
         struct text text = {0};
         hang_add_headline(&text, split, &verdict);
         printf("  %s, seed %llu: %s%s\n", fault_names[fault], (unsigned long long)seed,

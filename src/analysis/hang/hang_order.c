@@ -312,6 +312,29 @@ static void add_evidence(const struct hang_model *model, const struct counted *c
     text_add(text, "\n");
 }
 
+/* Whether those with more calls have not made the checkpoint's. */
+static bool has_passed(const struct hang_model *model, const struct counted *counted,
+                       const struct hang_verdict *verdict)
+{
+    bool have_passed = true;
+    for (size_t i = 0; i < verdict->rank_count; i++) {
+        const struct hang_seat *seat = hang_seat_of(&model->ranks[verdict->ranks[i]], counted->checkpoint);
+        have_passed &= seat && seat->entered <= counted->place;
+    }
+    return have_passed;
+}
+
+/* They left the checkpoint's call out, make two calls in another order, or made one too many. Only later
+ * calls could tell. */
+static void name_passed(const struct counted *counted, struct hang_verdict *verdict)
+{
+    verdict->kind = HANG_SKIPPED;
+    verdict->is_sure = false;
+    verdict->communicator = counted->checkpoint;
+    verdict->place = counted->place;
+    text_add(&verdict->evidence, "a call left out, two in another order, and one too many look alike here\n");
+}
+
 /* Returns how many members are uneven, if more ranks speak against them; with a verdict, names them. */
 static size_t compare(const struct hang_model *model, struct counted *counted, struct hang_verdict *verdict)
 {
@@ -338,7 +361,9 @@ static size_t compare(const struct hang_model *model, struct counted *counted, s
     verdict->is_sure = right != SIZE_MAX && counted->is_one_thread;
     verdict->communicator = counted->communicator;
     verdict->place = least;
-    const struct live_call_view *call = hang_call_of(model, counted->communicator, least);
+    if (verdict->kind == HANG_EXTRA && has_passed(model, counted, verdict))
+        name_passed(counted, verdict);
+    const struct live_call_view *call = hang_call_of(model, verdict->communicator, verdict->place);
     verdict->call = verdict->own = call ? *call : (struct live_call_view){.peer = LIVE_NO_PEER};
     return uneven;
 }
