@@ -22,7 +22,7 @@ struct command_attach {
     uid_t user; /* of --all */
     uint32_t timeout_ms;
     struct attach_result last; /* of the processes that are traced now */
-    bool has_late_driver, has_old_cupti, has_python;
+    bool has_late_driver, has_old_cupti, lacks_hooks, has_hooks;
 };
 
 /* --- options --- */
@@ -75,7 +75,8 @@ static void remember(struct command_attach *command, const struct attach_result 
 {
     command->last = *result;
     command->has_late_driver |= !result->has_driver;
-    command->has_python |= result->is_python;
+    command->lacks_hooks |= result->is_python && !result->has_hooks;
+    command->has_hooks |= result->has_hooks;
     command->has_old_cupti |= result->has_graph_nodes;
 }
 
@@ -222,9 +223,12 @@ static void print_unknown(const struct command_attach *command)
     if (!command->last.thread || command->injection.is_quiet)
         return;
     printf("unknown after an attach: CUDA graphs and memory from before, NVTX ranges, operations of NCCL%s\n",
-           command->has_python
+           command->lacks_hooks
                ? ", and what needs Python's hooks: steps of PyTorch, requests of serving engines"
                : "");
+    if (command->has_hooks)
+        puts("Python loads its hooks when its main thread next runs Python; steps of PyTorch are known from "
+             "then on");
     if (command->has_old_cupti)
         puts("CUPTI before 13.5: graphs have one span per node, because their own records are not safe to "
              "enable late");

@@ -693,6 +693,44 @@ class Agent(Case):
         while (said := program.line()) != last:
             self.assertTrue(said, program.process.stderr.read() if program.process.poll() is not None else "")
 
+    PYTHON = """import ctypes, sys
+double = ctypes.CDLL(sys.argv[1])
+assert double.cuspan_replay_load(sys.argv[2].encode(), ctypes.create_string_buffer(4096)) == 0
+line, path = '', list(sys.path)
+names = {'names', *globals()}
+print('ready', flush=True)
+for line in sys.stdin:
+    print('cuspan_auto' in sys.modules, set(globals()) == names, sys.path == path, flush=True)
+"""
+
+    def python(self, **variables):
+        settings = f"control.directory={self.folder};cupti.library={BUILD / 'libcuspan-replay.so'}"
+        program = Program(self, sys.executable, "-c", self.PYTHON, BUILD / "libcuspan-replay.so", ROOT / "examples/recordings/vector_add.cuspanrec",
+                          env={**CLEAN, "CUSPAN_SET": settings, **variables})
+        self.assertEqual(program.line(), "ready")
+        return program
+
+    def test_python_loads_its_hooks(self):
+        """It does so when its main thread runs again, and nothing else changes in the program."""
+        program = self.python()
+        said = self.attach(program, "--file", self.spans).stdout
+        self.assertIn("Python loads its hooks when its main thread next runs Python", said)
+        self.assertNotIn("what needs Python's hooks", said)
+        for _ in range(100):  # the interpreter looks between two instructions of its choice
+            if (said := program.ask()) != "False True True":
+                break
+        self.assertEqual(said, "True True True")
+
+    def test_hooks_that_others_can_write_are_not_loaded(self):
+        for name in "libcuspan.so", "libcuspan-export.so", "python.zip":
+            shutil.copy(BUILD / name, self.directory / name)
+        (self.directory / "python.zip").chmod(0o666)
+        self.library = self.directory / "libcuspan.so"
+        program = self.python()
+        self.assertIn("what needs Python's hooks", self.attach(program, "--file", self.spans).stdout)
+        for _ in range(3):
+            self.assertEqual(program.ask(), "False True True")
+
     def test_before_the_first_call(self):
         """Everything is traced, as if the agent had been there from the start."""
         program = self.replaying("line", "play-waiting")

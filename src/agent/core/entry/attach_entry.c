@@ -1,5 +1,6 @@
 #include "agent/core/entry/attach_entry.h"
 
+#include "agent/core/entry/attach_python.h"
 #include "agent/core/entry/control_verbs.h"
 #include "agent/core/lifecycle/agent.h"
 #include "agent/capture/capture.h"
@@ -23,10 +24,11 @@ static enum agent_answer attach(const char *lines, char *message, size_t bytes)
     enum agent_answer answer = agent_attach(lines);
     agent_get_view(&view);
     if (answer == AGENT_DONE && view.info)
-        snprintf(message, bytes, "%s%s", view.info->cupti_version,
+        snprintf(message, bytes, "%s%s%s", view.info->cupti_version,
                  cupti_late_start(cupti_late_starts, view.info->cupti_version_number) == LATE_WHOLE
                      ? ""
-                     : " nodes");
+                     : " nodes",
+                 attach_python() ? " hooks" : "");
     else
         snprintf(message, bytes, "%s", answer == AGENT_ALREADY ? view.state : view.why);
     return answer;

@@ -315,6 +315,7 @@ static enum status judge(struct attach *attach, struct attach_result *result, st
                              *job->message ? job->message
                                            : "its log line on the program's standard error says why");
     result->has_graph_nodes = strstr(job->message, " nodes");
+    result->has_hooks = strstr(job->message, " hooks");
     return STATUS_OK;
 }
 

@@ -26,6 +26,7 @@ struct attach_result {
     bool has_graph_nodes; /* graphs have a span for each node with its CUPTI */
     bool has_driver;      /* the process had loaded the CUDA driver */
     bool is_python;
+    bool has_hooks; /* Python loads its hooks when its main thread next runs */
 };
 
 /* Not OK: `err` says why, what to do, and if more than files in a container has changed. */
