@@ -11,7 +11,7 @@
 
 #define ARCHIVE_BYTES 600
 
-/* From Python's stable ABI, but for run_fn. */
+/* From Python's stable ABI, except run_fn. */
 typedef int is_initialized_fn(void);
 typedef int add_pending_fn(int (*call)(void *), void *argument);
 typedef int run_fn(const char *code);
