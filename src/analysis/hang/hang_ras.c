@@ -49,7 +49,7 @@ static void read_ranks(struct hang_model *model, struct hang_ras found, yyjson_v
             continue;
         found.rank = (uint32_t)rank;
         found.pid = (int32_t)pid;
-        found.count = count_collectives(counts);
+        found.count = counts ? count_collectives(counts) : 0;
         *XADD(model->ras, model->ras_count, model->ras_capacity) = found;
     }
 }
