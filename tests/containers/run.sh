@@ -179,6 +179,7 @@ check_attach() {
     local agent=$ROOT/build/release/image-amd64/opt/cuspan id
     bare_image trixie
     attach_target by-name
+    # shellcheck disable=SC2016 # the inner shell's
     unshare --mount bash -eu -c 'mkdir -p /var/lib/docker; mount --bind "$1" /var/lib/docker
         "$2/bin/cuspan" attach --container by-name --file /srv/spans.jsonl' - "$ENGINE/data" "$agent"
     attach_finish by-name

@@ -50,8 +50,6 @@ static void take_events(struct correlate *c, uint64_t tid, uint64_t start_ns, ui
 
 static bool launches_graph(enum call_domain domain, const struct call_info *info)
 {
-    if (info->group != CALL_GROUP_LAUNCH)
-        return false;
     const char *name = call_name(info) + (domain == CALL_RUNTIME ? strlen("cuda") : strlen("cu"));
     return *name == 'G' && strncmp(name, "GraphLaunch", strlen("GraphLaunch")) == 0;
 }
@@ -61,9 +59,10 @@ static uint32_t expectations(const struct correlate *c, const struct call_record
 {
     if (!info->has_activity || call->result != 0)
         return 0;
+    if (info->group != CALL_GROUP_LAUNCH)
+        return PENDING_EXPECTED;
     bool graph = c->options.expects_graphs && launches_graph((enum call_domain)call->head.domain, info);
-    return PENDING_EXPECTED | (info->group == CALL_GROUP_LAUNCH ? PENDING_KERNEL : 0) |
-           (graph ? PENDING_GRAPH : 0);
+    return PENDING_EXPECTED | PENDING_KERNEL | (graph ? PENDING_GRAPH : 0);
 }
 
 /* Adds the call to the table of pending calls. True: a GPU record is due for the parent's account. */

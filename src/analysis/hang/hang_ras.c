@@ -96,10 +96,10 @@ static void compare(const struct hang_ras *ras, const struct hang_rank *agent, s
     if (ras->is_dead)
         return;
     known->least = ras->count < known->least ? ras->count : known->least;
-    if (!agent)
+    const struct hang_seat *seat = agent ? seat_of(agent, ras->id) : NULL;
+    if (!seat)
         return;
-    uint64_t enqueued = seat_of(agent, ras->id)->enqueued;
-    bool is_same = enqueued == ras->count || enqueued == ras->count + 1;
+    bool is_same = seat->enqueued == ras->count || seat->enqueued == ras->count + 1;
     known->is_counted |= is_same;
     known->is_wrong |= !is_same;
     known->is_world &= agent->rank == ras->rank && agent->world_size == ras->size;
