@@ -20,7 +20,7 @@ CHECKS=(demo-bookworm demo-trixie image attach stack)
 LONG_CHECKS=(suite-bookworm suite-trixie image-gpu)
 DEBIANS=(bookworm trixie) # 12 and 13
 PORTS=(16686 9090 4317 4318)
-IMAGE_BYTES_MAX=10000000
+IMAGE_BYTES_MAX=10150000
 PASSED=0 FAILED=0 STARTED=()
 
 # ---- examples/demo.sh ------------------------------------------------------------------------------------------------

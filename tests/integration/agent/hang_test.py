@@ -362,7 +362,7 @@ class HangSurvives(HangCase):
             os.truncate(memory, 0)
 
     def test_a_normal_end_leaves_nothing(self):
-        self.run_with(DDP)
+        self.run_with(DDP, settings={"hang.after_ms": 600000})  # a stall would leave it
         self.assertEqual(list((self.directory / "cuspan").glob("*.live")), [])
 
 
