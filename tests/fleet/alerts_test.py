@@ -130,6 +130,22 @@ class ThroughACollector(Case):
         found = self.wait_for(lambda: records_in(self.arrived()))
         self.assertEqual([record["eventName"] for record in found], ["cuspan.hang"])
 
+    def test_a_report_before_the_alarm_raises_none(self):
+        for rank, severity in enumerate((9, 13)):  # INFO, WARN
+            body = {"resourceLogs": [{
+                "resource": {"attributes": [{"key": "cuda.process.rank", "value": {"intValue": rank}}]},
+                "scopeLogs": [{"logRecords": [{"eventName": "cuspan.hang", "severityNumber": severity, "attributes": [
+                    {"key": "cuspan.hang.state", "value": {"stringValue": "begins"}}]}]}]}]}
+            urllib.request.urlopen(urllib.request.Request(f"http://localhost:{self.http}/v1/logs", json.dumps(body).encode(),
+                                                          {"Content-Type": "application/json"}), timeout=60).close()
+
+        def series():
+            with urllib.request.urlopen(f"http://localhost:{self.hangs}/metrics", timeout=60) as page:
+                return [line for line in page.read().decode().splitlines() if line.startswith("cuspan_hang_reports")]
+        line, = self.wait_for(series)
+        self.assertIn('cuda_process_rank="1"', line)
+        self.assertEqual(len(records_in(self.wait_for(self.arrived))), 2)
+
     def test_the_rules_fire(self):
         prometheus = Prometheus("prometheus", self.folder, f'{self.scraped}", "localhost:{self.hangs}')
         self.addCleanup(prometheus.close)
