@@ -124,12 +124,13 @@ static bool analyze(const struct command_line *line, struct hang_model *model)
     struct hang_model *jobs = hang_split(model, &count);
     for (size_t i = 0; i < count; i++) {
         hang_analyze(&jobs[i], &verdict);
-        /* Files of killed processes stay for a day. */
+        /* Files of processes that have ended stay for a while. */
         bool is_old = hang_has_ended(&jobs[i]) && line->files.count == 0;
-        hangs |= verdict.kind != HANG_NOTHING && !is_old;
-        if (line->is_json)
+        hangs |= verdict.is_stall && !is_old;
+        bool is_shown = verdict.kind != HANG_NOTHING || !is_old;
+        if (is_shown && line->is_json)
             hang_write(&json, &jobs[i], &verdict);
-        else if (verdict.kind != HANG_NOTHING || !is_old)
+        else if (is_shown)
             hang_print(stdout, &jobs[i], &verdict, &style);
         hang_verdict_deinit(&verdict);
         hang_deinit(&jobs[i]);

@@ -72,7 +72,7 @@ def main():
     medians = {"none": [], "some": []}
     for pair in range(options.pairs):
         for mode in ("none", "some") if pair % 2 else ("some", "none"):
-            made = run(options, f"{mode}{pair}", [mode], 12, mode == "some")
+            made = run(options, f"{mode}{pair}", [mode], 6, mode == "some")
             medians[mode].append(statistics.median(map(pace, made["blocks"])))
             print(f"{options.size}, {mode}: ready in {made['ready']:.1f} s, {medians[mode][-1]:,.1f} iterations a second that decode", flush=True)
     if options.pairs:

@@ -68,6 +68,7 @@ target_link_libraries(hang_ranks PRIVATE cuspan_analysis)
 add_test(NAME integration/hangs_check COMMAND ${CMAKE_SOURCE_DIR}/tests/gpu/hangs_check_test.py --build ${CMAKE_BINARY_DIR})
 add_test(NAME integration/hang_ras COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/hang_ras_test.py --build ${CMAKE_BINARY_DIR})
 add_test(NAME integration/hang_field COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/hang_field_test.py --build ${CMAKE_BINARY_DIR})
+add_test(NAME integration/hang_recorded COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/hang_recorded_test.py --build ${CMAKE_BINARY_DIR})
 add_test(NAME integration/hang_gather COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/hang_gather_test.py --build ${CMAKE_BINARY_DIR})
 add_test(NAME integration/hang COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/cli/hang_test.py --build ${CMAKE_BINARY_DIR})
 if(NOT CUSPAN_SANITIZE) # Python loads the agent

@@ -35,8 +35,13 @@ def orphans_in(spans):
     return [span for span in spans if "cuda.orphan" in span.attributes]
 
 
-def check_launches(spans):
-    """From the first traced launch on, every launch has its kernel, and no correlation ID occurs twice."""
+def times_lost(report):
+    """Records of CUPTI without times, which are counted: 13.5 makes about one in a million launches after a late start."""
+    return report["losses"].get("lost_zero_timestamps", 0)
+
+
+def check_launches(spans, lost=0):
+    """From the first traced launch on, every launch has its kernel or is counted, and no correlation ID occurs twice."""
     below = work_below(spans)
     calls = [span for span in spans if "cuda.api" in span.attributes]
     launches = [span for span in calls if LAUNCH.match(span.name) and span.status != ERROR]
@@ -47,8 +52,8 @@ def check_launches(spans):
         if twice:
             yield f"{len(twice)} correlation IDs of {what} occur twice, such as {twice[0]}"
     without = sum(not below[call.span_id] for call in launches)
-    if without:
-        yield f"{without} of {len(launches)} launches have no kernel"
+    if without != lost:
+        yield f"{without} of {len(launches)} launches have no kernel, and {lost} are counted as lost"
     others = sum(correlation_of(work) != correlation_of(call) for call in launches for work in below[call.span_id])
     if others:
         yield f"{others} kernels have another correlation ID than their launch"
@@ -67,7 +72,7 @@ def threads_in(output):
     return {int(number): (int(thread), int(count)) for number, thread, count in re.findall(r"^thread (\d+) (\d+) (\d+)$", output, re.M)}
 
 
-def check_sequences(spans, output, after):
+def check_sequences(spans, output, after, lost=0):
     """For attach.cu: each thread's launches are complete from the first traced one to its last, and have its own kernels."""
     below = work_below(spans)
     by_thread = defaultdict(list)
@@ -87,7 +92,7 @@ def check_sequences(spans, output, after):
             yield f"thread {number} has {len(kernels)} kernels, and launched {after} after the attach"
         places = [work.attributes["cuda.kernel.grid"][0] - 1 for work in kernels]
         gaps = sum((place + 1) % LAUNCHES_PERIOD != following for place, following in pairwise(places))
-        if gaps:
+        if gaps > lost:
             yield f"thread {number}: {gaps} gaps in the order of its {len(kernels)} kernels"
         if places and places[-1] != (count - 1) % LAUNCHES_PERIOD:
             yield f"thread {number}: its last kernel is not that of its last launch"
@@ -109,7 +114,7 @@ def check_graphs(spans, report):
         yield f"{without} of {len(launches)} launches of graphs have no work, and {lost} are counted as lost"
 
 
-def check_report(report, allowed=()):
+def check_report(report, allowed=("lost_zero_timestamps",)):
     """The accounts add up, and nothing is lost but what is allowed."""
     yield from accounts.differences(report)
     yield from (f"lost: {name} {lost}" for name, lost in report["losses"].items() if lost and name not in allowed)

@@ -74,6 +74,8 @@ class Checks(unittest.TestCase):
                           orphan=change(-1, cuda__orphan=True))
         early = span(500, 1, "work_0", **{"cuda.activity": "kernel", "cuda.correlation.id": 499, "cuda.orphan": True})
         self.assertEqual(list(checks.check_launches([early, *launches()])), [])
+        self.assertEqual(list(checks.check_launches(launches()[:-1], 1)), [])
+        self.assertNotEqual(list(checks.check_launches(launches(), 1)), [])
 
     def test_a_launch_that_failed(self):
         spans = launches()[:-1]
@@ -88,6 +90,7 @@ class Checks(unittest.TestCase):
                           kernels_swapped=lambda s: (setattr(s[1], "name", "work_1"), setattr(s[3], "name", "work_0")) and s,
                           order=lambda s: (change(1, cuda__kernel__grid=[62, 1, 1])(s), change(5, cuda__kernel__grid=[61, 1, 1])(s)) and s,
                           thread=change(0, cuspan__thread__id=501))
+        self.assertEqual(list(checks.check_sequences(launches()[:8] + launches()[10:], OUTPUT, AFTER - 1, 1)), [])
         self.assertEqual(len(list(checks.check_sequences(launches(), "ready\ndone", AFTER))), 1)
 
     def test_results(self):
@@ -148,7 +151,7 @@ class StandIn(attach_test.Program):
                 "play-waiting", "line", *late, "play-waiting", *self.more]
 
     @staticmethod
-    def check(spans, output):
+    def check(spans, output, lost):
         if "line: 0" not in output.splitlines():
             yield "the stand-in read no line"
 
@@ -157,7 +160,7 @@ class ForCosts(StandIn):
     more = ("line", "line", "line")
 
     @staticmethod
-    def check(spans, output):
+    def check(spans, output, lost):
         return []
 
 
@@ -185,7 +188,7 @@ class Flow(unittest.TestCase):
     def test_late(self):
         faults, said = self.result("late", StandIn)
         self.assertEqual(faults, [])
-        self.assertRegex(said, r"^2 starts with CUPTI 13\.5, \d{4} spans$")
+        self.assertRegex(said, r"^2 starts with CUPTI 13\.5, \d{4} spans, 0 kernels without times, counted$")
         self.assertEqual([path.name for path in (self.out / "late").glob("*/late.*")], [])
 
     def test_threads(self):

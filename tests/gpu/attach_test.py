@@ -147,8 +147,8 @@ class Program:
         return [sys.executable, ROOT / "tests/gpu/programs/attach_torch.py", mode, STEPS]
 
     @staticmethod
-    def check(spans, output):
-        yield from attach_check.check_sequences(spans, output, AFTER)
+    def check(spans, output, lost):
+        yield from attach_check.check_sequences(spans, output, AFTER, lost)
         yield from attach_check.check_results(output)
 
 
@@ -178,9 +178,11 @@ def once(one, out, build, *arguments):
 def check_all(attached, program, name, host):
     spans, output, report = attached.spans(name), "\n".join(host.output), attached.report(name, host.pid)
     attached.figures.update(spans=len(spans), orphans=len(attach_check.orphans_in(spans)))
-    yield from attach_check.check_launches(spans)
+    lost = attach_check.times_lost(report)
+    attached.figures["times_lost"] = lost
+    yield from attach_check.check_launches(spans, lost)
     yield from attach_check.check_report(report)
-    yield from program.check(spans, output)
+    yield from program.check(spans, output, lost)
 
 
 def one_late(attached, program):
@@ -358,7 +360,8 @@ class Cases:
             figures = yield from self.several(run, name, one_late, self.count or 100, cupti=library)
             versions = {figure["cupti"] for figure in figures if figure.get("cupti")}
             said.append(f"{len(figures)} starts with CUPTI {', '.join(sorted(versions)) or name}, "
-                        f"{sum(figure.get('spans', 0) for figure in figures)} spans")
+                        f"{sum(figure.get('spans', 0) for figure in figures)} spans, "
+                        f"{sum(figure.get('times_lost', 0) for figure in figures)} kernels without times, counted")
         return "; ".join(said)
 
     def threads(self, run):

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Measures CUPTI's behavior that docs/cupti.md describes under "Names" and "Graph records": programs/jit_names.c and
-# programs/graph_records.cu with each CUPTI in build/cupti-*/. Takes about two minutes.
-#   tests/gpu/cupti_behavior.sh OUTDIR [names|reset|shared|kinds|device|crash]...
+# Measures CUPTI's behavior that docs/cupti.md describes under "Activity records", "Names" and "Graph records": programs/forced.cu,
+# programs/jit_names.c and programs/graph_records.cu with each CUPTI in build/cupti-*/. Takes about two minutes.
+#   tests/gpu/cupti_behavior.sh OUTDIR [names|reset|forced|shared|kinds|device|crash]...
 #   tests/gpu/cupti_behavior.sh OUTDIR link    compiles and links their common part, without CUDA
 set -eu
 # shellcheck source=../../tools/lib.sh
@@ -38,6 +38,7 @@ build() {
     build_shared
     cc -O1 -g -D_GNU_SOURCE -Isrc "-I$include" -o "$BIN/jit_names" tests/gpu/programs/jit_names.c "${SHARED[@]}"
     "$nvcc" -cubin -arch=sm_90 -o "$BIN/jit_kernel.cubin" tests/gpu/programs/jit_kernel.cu
+    "$nvcc" -arch=sm_90 -std=c++17 -Isrc -o "$BIN/forced" tests/gpu/programs/forced.cu "${SHARED[@]}"
     "$nvcc" -arch=sm_90 -std=c++17 -rdc=true -Isrc -o "$BIN/graph_records" tests/gpu/programs/graph_records.cu "${SHARED[@]}" -lcudadevrt
 }
 
@@ -53,7 +54,7 @@ runs() {
     "$BIN/$1" >/dev/null 2>&1 || status=$?
     [ "$status" -eq 2 ]
 }
-{ runs jit_names && runs graph_records; } || build
+{ runs jit_names && runs graph_records && runs forced; } || build
 
 apis() {
     case $1 in
@@ -109,6 +110,7 @@ for part in "${@:-names}"; do
         lines jit_names "$ALL" "p 1000 $CUBIN" "ps 1000 $CUBIN" "lp 1000 $CUBIN" "lps 1000 $CUBIN" "e 1000 $CUBIN" \
             "pu 300 $CUBIN" "psu 300 $CUBIN" "g 300 $CUBIN" "gc 300 $CUBIN" | run_all 8 "$OUTDIR/names.txt"
         ;;
+    forced) lines forced '12.9|13.0|13.5' '3 none' '3 launch' '3 memory' | run_all 1 "$OUTDIR/forced.txt" ;;
     reset) lines jit_names '12.9|13.0|13.5' "psx 20 $CUBIN" | run_all 4 "$OUTDIR/reset.txt" ;;
     shared)
         lines graph_records '12.4|12.9|13.0|13.2|13.5' 'graph shared 400 4 1 own' 'graph shared 400 4 1 same' 'graph shared 400 4 10 own' \

@@ -44,15 +44,16 @@ def judge(fault, document, truth, pids):
     if job is None:
         return None
     kinds, function = FAULTS[fault]
-    culprits, call, other = {culprit["rank"] for culprit in job["culprits"]}, job.get("call", {}), job.get("other_call", {})
+    culprits, call = {culprit["rank"] for culprit in job["culprits"]}, job.get("call", {})
+    shown = [call, job.get("other_call", {}), job.get("own_call", {})]
     may_be_both = fault in UNDECIDED and not job["sure"]
     right = {
         "rank": truth["culprit"] in culprits and (len(culprits) == 1 or (may_be_both and len(culprits) == 2)),
         "kind": job["kind"] in kinds,
         "communicator": bool(call.get("communicator")) and call.get("size") == truth["ranks"],
-        "number": any(one.get("number") == truth["number"] for one in (call, other)),
+        "number": any(one.get("number") == truth["number"] for one in shown),
         "operation": call.get("operation") == truth["operation"],
-        "bytes": any(one.get("bytes") == truth["bytes"] for one in (call, other)),
+        "bytes": any(one.get("bytes") == truth["bytes"] for one in shown),
         "line": lines_of(job, ranks, truth, function),
     }
     return {"right": right, "sure": job["sure"], "wrong_sure": job["sure"] and not right["rank"], "alone": culprits == {truth["culprit"]},

@@ -28,10 +28,15 @@ ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MASTER_ADDR": "127.0.0.1", "NCCL_NVLS_EN
                "TORCH_NCCL_ENABLE_MONITORING": "0", "TORCH_NCCL_DUMP_ON_TIMEOUT": "0", "TORCH_NCCL_ASYNC_ERROR_HANDLING": "0"}
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+def free_ports():
+    """Below those that the kernel gives to connections: one of another job would have it before the job begins."""
+    for port in range(20000 + os.getpid() % 5000, 32000):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            yield port
+
+
+PORTS = free_ports()
 
 
 class Job:
@@ -47,7 +52,7 @@ class Job:
         self.wrong_sure, self.began, self.truth, self.verdicts = False, time.monotonic(), {}, []
         self.control = self.folder.parent / "control"
         self.control.mkdir(mode=0o700, exist_ok=True)
-        environment = {**os.environ, **ENVIRONMENT, "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(RANKS),
+        environment = {**os.environ, **ENVIRONMENT, "MASTER_PORT": str(next(PORTS)), "WORLD_SIZE": str(RANKS),
                        "CUSPAN_CONTROL_DIRECTORY": str(self.control)}
         if BACKEND == "nccl":
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(str(RANKS * pair + i) for i in range(RANKS))
@@ -89,7 +94,9 @@ class Job:
 
     def is_over(self):
         if self.fault_ns is None:
-            return time.monotonic() - self.began > START_S
+            has_ended = any(process.poll() is not None for process in self.processes)
+            self.read()  # the fault may be that end
+            return self.fault_ns is None and (has_ended or time.monotonic() - self.began > START_S)
         # a while longer than until it is named: it must not turn out wrong
         return self.since_fault_s() > (min(self.seconds + 2, hangs_check.WITHIN_S) if self.seconds else hangs_check.WITHIN_S)
 
@@ -101,6 +108,8 @@ class Job:
             process.wait()
         result = {"fault": self.fault, "run": self.folder.name, "culprit": self.culprit, "began": self.fault_ns is not None, "steps": steps,
                   "seconds": self.seconds, "wrong_sure": self.wrong_sure, "judgment": self.judgment, "verdicts": self.verdicts}
+        if self.fault_ns is None:
+            result["why"] = " | ".join((path.read_text(errors="replace").splitlines() or [""])[-1] for path in sorted(self.folder.glob("*.txt")))
         (self.folder / "run.json").write_text(json.dumps(result, indent=1))
         (self.folder / "spans.jsonl").unlink(missing_ok=True)
         return result
@@ -156,7 +165,7 @@ def main():
         for one in batch:
             shown = f"{one['seconds']:.1f} s" if one["seconds"] else "NOT NAMED" if one["began"] else "NOT STARTED"
             print(f"{one['run']:12} {shown:12} {'WRONG THOUGH SURE ' if one['wrong_sure'] else ''}"
-                  f"{one['judgment']['headline'] if one['judgment'] else ''}", flush=True)
+                  f"{one['judgment']['headline'] if one['judgment'] else one.get('why', '')}", flush=True)
     figures = hangs_check.summarize(results)
     (OUT / "hangs.json").write_text(json.dumps({"figures": figures, "seconds": time.monotonic() - began, "settings": SETTINGS, "runs": results},
                                                indent=1))

@@ -125,8 +125,10 @@ static void put_lasting_shared(struct correlate *c, const struct activity_record
 
 static void put_error(struct span *span, const struct context_error *error)
 {
-    spans_put_error(span, error->domain, error->result);
-    span_attr_int(span, ATTR(SEMCONV_CUDA_ERROR_CODE), error->result);
+    if (error->result) { /* otherwise it goes on */
+        spans_put_error(span, error->domain, error->result);
+        span_attr_int(span, ATTR(SEMCONV_CUDA_ERROR_CODE), error->result);
+    }
     span_attr_bool(span, ATTR(SEMCONV_CUDA_UNFINISHED), true);
 }
 

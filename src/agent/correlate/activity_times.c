@@ -78,6 +78,14 @@ __attribute__((cold)) bool activity_times_complete(struct correlate *c, const st
         counter_add(COUNTER_spans_unsampled, 1);
         return false;
     }
+    if (!*error && is_zero && call && c->join.goes_on.reported_ns &&
+        activity_table[record->kind].is_gpu_work) {
+        *error = &c->join.goes_on;
+        *completed = *record;
+        completed->start_ns = record->start_ns ? record->start_ns : call->start_ns;
+        completed->end_ns = c->join.goes_on.reported_ns;
+        return true;
+    }
     if (!*error)
         return complete_graph(record, call, completed);
     if (!call || !record->start_ns || record->start_ns >= (*error)->reported_ns) {

@@ -3,8 +3,9 @@
  * CUPTI gives a zero if it had no device buffer for timestamps, if a fatal error stopped the work, or if
  * several threads launch the same executable graph: its executions share the memory of their timestamps,
  * which are then zero or of another execution. Stopped work that has a start becomes a span that ends with
- * the first report of the error. An execution of a graph becomes a span without a duration. All else is lost.
- */
+ * the first report of the error. An execution of a graph becomes a span without a duration. A flush of the
+ * hang watch takes records of work that has not ended, which CUPTI never repeats: their spans end with the
+ * flush, and begin with their call if the start is unknown. All else is lost. */
 #pragma once
 
 #include "agent/correlate/join/pending.h"
@@ -29,8 +30,8 @@ static inline bool activity_times_are_sound(const struct activity_record *record
 }
 
 /* Copies a record whose times are not sound to `completed`, with usable times. `*error` becomes the error
- * that stopped the work (NULL: none). `call` is NULL if the record's call is unknown. False: the record is
- * lost or left out, which is counted here. */
+ * that stopped the work (NULL: none; result 0: the work goes on). `call` is NULL if the record's call is
+ * unknown. False: the record is lost or left out, which is counted here. */
 bool activity_times_complete(struct correlate *correlate, const struct activity_record *record,
                              const struct pending_call *call, struct activity_record *completed,
                              const struct context_error **error);

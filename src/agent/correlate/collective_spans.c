@@ -25,6 +25,7 @@ struct carried {
     double bus_bytes;  /* the same, weighted for busbw */
     bool knows_bytes;  /* the size of each collective is known */
     bool has_one_peer; /* all have the same peer */
+    bool goes_on;      /* the end is that of a flush */
     uint64_t send_bytes, recv_bytes, send_ordinal, recv_ordinal;
 };
 
@@ -163,7 +164,8 @@ static void add(struct carried *carried, const struct collective *one)
                                     .operation = operation_of(one),
                                     .communicator = one->communicator,
                                     .knows_bytes = true,
-                                    .has_one_peer = true};
+                                    .has_one_peer = true,
+                                    .goes_on = carried->goes_on};
     }
     carried->count++;
     carried->sends += one->operation == COLLECTIVE_SEND;
@@ -172,7 +174,7 @@ static void add(struct carried *carried, const struct collective *one)
     *(one->operation == COLLECTIVE_RECV ? &carried->recv_ordinal : &carried->send_ordinal) = one->ordinal;
     if (one->ordinal > carried->ordinal_max)
         carried->ordinal_max = one->ordinal;
-    if (one->has & COLLECTIVE_HAS_ORDINAL)
+    if (one->has & COLLECTIVE_HAS_ORDINAL && !carried->goes_on)
         live_note_end(one->communicator, operation_of(one), one->ordinal, one->peer);
     add_bytes(carried, one);
 }
@@ -199,7 +201,7 @@ static void settle_p2p(struct carried *carried)
 static struct carried take(struct correlate *c, const struct pending_call *call,
                            enum collective_operation kernel)
 {
-    struct carried carried = {.operation = kernel, .count = 1};
+    struct carried carried = {.operation = kernel, .count = 1, .goes_on = c->join.is_going_on};
     struct choice choice = {.first = collectives_of(c->collectives, call), .kernel = kernel};
     if (!choice.first) { /* the list was overwritten */
         counter_add_alone(COUNTER_collectives_forgotten, 1);

@@ -142,19 +142,50 @@ static enum live_work work_of_call(const struct pending_call *call)
     return call->flags & PENDING_COLLECTIVE ? LIVE_WORK_COLLECTIVE : LIVE_WORK_KERNEL;
 }
 
+static uint32_t find_taken(const struct gpu_taken *taken, const struct activity_record *record)
+{
+    uint32_t n = 0;
+    while (n < taken->count && n < GPU_TAKEN_MAX &&
+           (taken->streams[n].context != record->context_id || taken->streams[n].stream != record->stream_id))
+        n++;
+    return n;
+}
+
 /* A forced flush delivers records of work that has not ended. */
 static void note_unfinished(struct correlate *c, const struct activity_record *record,
                             const struct pending_call *call)
 {
     struct gpu_left *left = &c->join.unfinished;
-    if (call && call->flags & PENDING_KERNEL && !record->end_ns &&
-        (!left->kind || call->start_ns < left->start_ns))
+    if (!call || !(call->flags & PENDING_KERNEL) || record->end_ns)
+        return;
+    if (!left->kind || call->start_ns < left->start_ns)
         *left = (struct gpu_left){work_of_call(call), call->start_ns};
+    uint32_t n = find_taken(&c->join.taken, record);
+    if (n == c->join.taken.count && n < GPU_TAKEN_MAX) {
+        c->join.taken.streams[n].context = record->context_id;
+        c->join.taken.streams[n].stream = record->stream_id;
+    }
+    c->join.taken.count += n == c->join.taken.count && n <= GPU_TAKEN_MAX;
+    c->join.taken.flushed_ns = clock_now_ns();
+}
+
+/* A stream that goes on has ended what was taken. */
+__attribute__((noinline)) static void forget_taken(struct gpu_taken *taken,
+                                                   const struct activity_record *record)
+{
+    uint32_t n = find_taken(taken, record);
+    if (n < taken->count && n < GPU_TAKEN_MAX && taken->count <= GPU_TAKEN_MAX &&
+        activity_table[record->kind].is_gpu_work && record->start_ns > taken->flushed_ns)
+        taken->streams[n] = taken->streams[--taken->count];
 }
 
 void gpu_join_begin_flush(struct correlate *c)
 {
+    if (c->join.unfinished.kind != LIVE_WORK_UNKNOWN)
+        live_forget_launches();
+    c->join.taken_before = c->join.taken.count > 0;
     c->join.unfinished = (struct gpu_left){LIVE_WORK_UNKNOWN, 0};
+    c->join.goes_on = (struct context_error){.reported_ns = clock_now_ns()};
 }
 
 /* Whether each launch has been seen, and each record of an end. */
@@ -176,6 +207,7 @@ bool gpu_join_end_flush(struct correlate *c, struct gpu_left *left)
 {
     const struct pending_call *oldest = pending_oldest(c->pending);
     *left = c->join.unfinished;
+    c->join.goes_on.reported_ns = 0;
     if (!knows_ends(c)) {
         *left = (struct gpu_left){LIVE_WORK_UNKNOWN, 0};
         return false;
@@ -185,6 +217,8 @@ bool gpu_join_end_flush(struct correlate *c, struct gpu_left *left)
     uint64_t now_ns = clock_now_ns(), from_ns = left->kind ? left->start_ns : now_ns;
     if (c->options.slept_between && c->options.slept_between(from_ns - QUEUED_NS, now_ns))
         *left = (struct gpu_left){LIVE_WORK_UNKNOWN, 0}; /* an older launch may be of the sleep */
+    else if (c->join.taken_before && c->join.taken.count)
+        *left = (struct gpu_left){LIVE_WORK_UNKNOWN, 0}; /* or its record was taken earlier */
     else if (!left->kind)
         left->kind = LIVE_WORK_NONE;
     return true;
@@ -200,7 +234,9 @@ static void add_without_times(struct correlate *c, const struct activity_record 
         return;
     struct gpu_work work = work_of(c, &completed, call, !error);
     work.error = error;
+    c->join.is_going_on = error == &c->join.goes_on;
     activity_spans_add(c, &work);
+    c->join.is_going_on = false;
 }
 
 static bool is_filtered(struct correlate *c, const struct activity_record *record)
@@ -240,6 +276,8 @@ static bool lacks_counts(const struct correlate *c, const struct activity_record
 
 void gpu_join_add(struct correlate *c, const struct activity_record *record)
 {
+    if (__builtin_expect(c->join.taken.count != 0, 0))
+        forget_taken(&c->join.taken, record);
     if (record->kind == ACTIVITY_DEVICE || record->kind == ACTIVITY_CONTEXT ||
         !c->plan.has_start[record->kind]) {
         facts_note(c, record);

@@ -39,6 +39,16 @@ struct call_spans {
     struct span_event events[CALL_EVENTS_MAX]; /* the current span's events */
 };
 
+/* Streams whose work a flush took before it had ended. It has, once later work of the stream has started. */
+#define GPU_TAKEN_MAX 16 /* with more, it is never known */
+struct gpu_taken {
+    uint64_t flushed_ns;
+    uint32_t count;
+    struct {
+        uint32_t context, stream;
+    } streams[GPU_TAKEN_MAX];
+};
+
 /* gpu_join.h */
 struct gpu_join {
     bool is_kind_filtered[ACTIVITY_KINDS_MAX]; /* the settings leave the kind out */
@@ -46,6 +56,10 @@ struct gpu_join {
     struct entry_queue *waiting;               /* records (waiting.h) */
     struct gpu_counted *gpu_counted;           /* NULL: hardware counters are off */
     struct gpu_left unfinished;                /* the oldest kernel whose record has no end */
+    struct gpu_taken taken;
+    bool taken_before;            /* some was, when the current flush began */
+    struct context_error goes_on; /* no error: that a flush is in progress, and when it began */
+    bool is_going_on;             /* the work at hand has not ended */
 };
 
 /* activity_spans.h: scratch for the current span */

@@ -237,7 +237,8 @@ static void write_head(struct builder *b)
     json_write_signed(&b->json, "pid", view->pid);
     json_write_signed(&b->json, "rank", view->rank);
     json_write_signed(&b->json, "world_size", view->world_size);
-    json_write_unsigned(&b->json, "gpu_records", view->gpu_records);
+    if (view->gpu_ended_ns)
+        write_seconds(b, "gpu_ended_seconds", since(b, view->gpu_ended_ns));
     if (view->exact_ns)
         write_seconds(b, "exact_seconds", since(b, view->exact_ns));
     write_work(b);

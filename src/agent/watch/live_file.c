@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define OLD_S       (24 * 3600)
+#define OVER_S      3600 /* after which a file of a process is removed that ended as it should */
 #define LOOKED_MAX  4096 /* entries of the directory that are looked at */
 #define ENTRIES_MIN 8
 
@@ -71,6 +72,15 @@ size_t live_file_shorten(const struct live_header *live, uint8_t to[LIVE_FILE_BY
     return (size_t)(at - to);
 }
 
+static bool is_over(int folder, const char *name)
+{
+    struct live_header header = {.watch = LIVE_NOT_WATCHED};
+    int file = files_open_at(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool is_read = file >= 0 && pread(file, &header, sizeof header, 0) == (ssize_t)sizeof header;
+    files_give_up(file);
+    return is_read && header.watch == LIVE_OVER;
+}
+
 /* Removes what processes have left that ended long ago. */
 static void remove_old(int folder)
 {
@@ -84,7 +94,8 @@ static void remove_old(int folder)
         if (pid <= 0 || strcmp(end, LIVE_FILE_SUFFIX) != 0 ||
             fstatat(folder, entry->d_name, &found, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
-        if (now - found.st_mtime > OLD_S && ((kill((pid_t)pid, 0) != 0 && errno == ESRCH) || pid == getpid()))
+        bool is_old = now - found.st_mtime > (is_over(folder, entry->d_name) ? OVER_S : OLD_S);
+        if (is_old && ((kill((pid_t)pid, 0) != 0 && errno == ESRCH) || pid == getpid()))
             unlinkat(folder, entry->d_name, 0);
     }
     if (listing)

@@ -48,8 +48,7 @@ static struct {
     struct live_look look;
     uint64_t call_ids[LIVE_CUDA_CALLS]; /* of look.cuda_calls */
     uint32_t latest;                    /* index of the later look in buffers->stacks */
-    bool has_flushed;                   /* since something moved */
-    uint32_t flushes;                   /* requested so far */
+    uint64_t flushed_ns;                /* when a flush was requested; 0: not since something moved */
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER, .memory = {.number = -1}};
 
 static bool sleep_or_stop(uint64_t ns)
@@ -94,6 +93,19 @@ static bool is_in_nccl(void)
     return false;
 }
 
+/* The same end has always the same time, whatever the clocks do: a change is a movement. */
+static uint64_t gpu_ended_ns(const struct live_header *live)
+{
+    static uint64_t end_ns, ended_ns;
+    uint64_t latest_ns = atomic_load_explicit(&live->gpu_end_ns, memory_order_relaxed);
+    if (latest_ns == end_ns)
+        return ended_ns;
+    uint64_t since_ns = clock_now_ns() - latest_ns, now_ns = clock_monotonic_ns();
+    end_ns = latest_ns;
+    ended_ns = since_ns < now_ns ? now_ns - since_ns : now_ns; /* in the future: now */
+    return ended_ns;
+}
+
 static struct stall_look take_look(void)
 {
     struct live_progress progress[LIVE_COMMUNICATORS];
@@ -104,12 +116,8 @@ static struct stall_look take_look(void)
         .enqueued = atomic_load_explicit(&live->left_out_calls, memory_order_relaxed),
         .steps = atomic_load_explicit(&live->steps, memory_order_acquire),
         .step_kind = STEP_NONE,
+        .gpu_ended_ns = gpu_ended_ns(live),
     };
-    /* Records of a flush are no movement. Until it has ended, they cannot be told from others. */
-    look.gpu_records = watch.look.gpu_records;
-    if (atomic_load_explicit(&live->flushes, memory_order_acquire) == watch.flushes)
-        look.gpu_records = counter_get(COUNTER_activities_captured) -
-                           atomic_load_explicit(&live->flush_records, memory_order_relaxed);
     if (look.steps)
         look.step_kind = atomic_load_explicit(&live->step_kind, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++)
@@ -127,7 +135,7 @@ static void store(const struct stall_look *look, enum live_watch state)
     watch.look.moved_ns = watch.stall.moved_ns;
     watch.look.stalls = watch.stall.stalls;
     watch.look.stalled_ns = watch.stall.reports ? watch.stall.stalled_ns : 0;
-    watch.look.gpu_records = look->gpu_records;
+    watch.look.gpu_ended_ns = look->gpu_ended_ns;
     watch.look.realtime_offset_ns = (int64_t)(clock_read_ns(CLOCK_REALTIME) - clock_monotonic_ns());
     live_note_look(&watch.look);
     (void)live_file_write(&watch.file, watch.live);
@@ -165,14 +173,14 @@ static void learn_more(const struct stall_look *look)
 {
     struct buffers *b = watch.buffers;
     struct error err;
-    uint64_t still_ns = look->now_ns - watch.stall.moved_ns;
-    if (watch.has_flushed && still_ns == 0)
+    if (watch.flushed_ns && watch.stall.moved_ns > watch.flushed_ns) {
         note_lines(NULL, NULL);
-    watch.has_flushed &= still_ns > 0;
-    if (watch.has_flushed || still_ns < watch.stall.after_ns || !is_waiting(look))
+        watch.flushed_ns = 0;
+    }
+    uint64_t still_ns = look->now_ns - watch.stall.moved_ns;
+    if (watch.flushed_ns || still_ns < watch.stall.after_ns || !is_waiting(look))
         return;
-    watch.has_flushed = true;
-    watch.flushes++;
+    watch.flushed_ns = look->now_ns;
     watch.options.request_flush();
     watch.options.ask_gpus();
     thread_stacks_look(&b->stacks[watch.latest], watch.options.stacks);
@@ -233,19 +241,23 @@ static void *run(void *unused)
     while (!is_over) {
         struct stall_look look = take_look();
         enum stall_event event = stall_note(&watch.stall, &look);
-        store(&look, watch.stall.reports ? LIVE_STALLED : LIVE_MOVING); /* first: a report may block */
         learn_more(&look);
+        bool is_still = watch.flushed_ns && watch.stall.busy_ns;
+        store(&look, watch.stall.reports ? LIVE_STALLED
+                     : is_still          ? LIVE_STILL
+                                         : LIVE_MOVING); /* first: a report may block */
         if (event != STALL_NOTHING)
             report(event);
         is_over = sleep_or_stop(stall_interval_ns(&watch.stall));
     }
+    struct live_progress progress[LIVE_COMMUNICATORS];
     struct stall_look last = take_look();
     enum stall_event event = stall_note(&watch.stall, &last);
     bool is_stalled = watch.stall.reports > 0;
     if (event == STALL_ENDS)
         report(event);
     store(&last, is_stalled ? LIVE_STALLED : LIVE_OVER);
-    live_file_close(&watch.file, is_stalled);
+    live_file_close(&watch.file, is_stalled || live_get_progress(progress) > 0);
     return NULL;
 }
 

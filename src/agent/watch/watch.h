@@ -38,7 +38,7 @@ struct watch_options {
     uint32_t (*find_calls)(struct watch_call *calls);
     void (*ask_gpus)(void); /* for a later take_gpus(), which returns false if nothing is known */
     bool (*take_gpus)(struct hardware *hardware);
-    void (*request_flush)(void); /* of CUPTI; live_note_flush() tells its end */
+    void (*request_flush)(void); /* of CUPTI */
     void (*report)(const struct log_record *brief, const struct log_record *full);
 };
 

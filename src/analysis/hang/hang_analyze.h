@@ -52,6 +52,8 @@ const char *hang_kind_word(enum hang_kind kind);
 
 struct hang_verdict {
     enum hang_kind kind;
+    bool is_stall; /* by an agent's rules (model/hang/stall.h); otherwise it can be a pause, and nothing is
+                      sure */
     bool is_sure;
     uint32_t *ranks; /* indices of the model, ascending: the cause */
     size_t rank_count, rank_capacity;

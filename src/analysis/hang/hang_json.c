@@ -28,7 +28,7 @@ struct member {
 
 static const char *watch_word(uint32_t watch)
 {
-    static const char *const words[] = {"not_watched", "moving", "stalled", "over"};
+    static const char *const words[] = {"not_watched", "moving", "still", "stalled", "over"};
     return words[watch];
 }
 

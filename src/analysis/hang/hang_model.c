@@ -151,9 +151,13 @@ struct hang_rank *hang_add_live(struct hang_model *model, const char *host, cons
     rank->host = hang_keep(model, host);
     rank->watch = view->watch;
     rank->looked_ns = view->looked_ns ? view->looked_ns + (uint64_t)view->realtime_offset_ns : 0;
-    rank->is_still = view->watch == LIVE_STALLED || view->looked_ns > view->moved_ns + HANG_STILL_NS;
-    if (view->watch == LIVE_STALLED && view->looked_ns > view->stalled_ns)
-        rank->stalled_ns = view->looked_ns - view->stalled_ns;
+    rank->is_still = view->watch == LIVE_STALLED || view->watch == LIVE_STILL ||
+                     view->looked_ns > view->moved_ns + HANG_STILL_NS;
+    uint64_t since_ns = view->watch == LIVE_STALLED ? view->stalled_ns
+                        : view->watch == LIVE_STILL ? view->moved_ns
+                                                    : view->looked_ns;
+    if (view->looked_ns > since_ns)
+        rank->stalled_ns = view->looked_ns - since_ns;
     rank->step = view->steps ? view->step_number : -1;
     set_where(model, rank, view);
     rank->seats = xcalloc(view->communicator_count + 1, sizeof *rank->seats);

@@ -100,12 +100,16 @@ static void add_places(struct text *text, const struct hang_model *model, const 
 }
 
 /* Facts that a better answer would need. */
-static void add_gaps(struct text *text, const struct hang_model *model)
+static void add_gaps(struct text *text, const struct hang_model *model, const struct hang_verdict *verdict)
 {
     bool has_limits = false, has_no_types = false, has_no_watch = false;
     size_t counted = 0;
     struct text silent = {0};
     size_t missing = hang_add_silent(&silent, model);
+    bool may_be_pause = verdict->kind != HANG_NOTHING && !verdict->is_stall;
+    text_add(text, may_be_pause
+                       ? "whether it hangs or pauses: the job has paused as long before, or is young\n"
+                       : "");
     if (missing)
         text_add_format(text, "%zu of %zu ranks (%s)\n", missing, hang_expected(model), silent.data);
     text_deinit(&silent);
@@ -176,7 +180,7 @@ void hang_print(FILE *out, const struct hang_model *model, const struct hang_ver
         add_processes(&lines, model, verdict);
         add_lines(&lines, "\nEvidence:\n", verdict->evidence.data);
         add_places(&lines, model, verdict, style);
-        add_gaps(&gaps, model);
+        add_gaps(&gaps, model, verdict);
         add_lines(&lines, "\nUnknown:\n", gaps.len ? gaps.data : NULL);
         print_fitted(out, lines.data, style);
     }
@@ -215,7 +219,7 @@ void hang_write(struct json_writer *json, const struct hang_model *model, const 
 {
     struct text headline = {0}, gaps = {0};
     hang_add_headline(&headline, model, verdict);
-    add_gaps(&gaps, model);
+    add_gaps(&gaps, model, verdict);
     json_write_object(json, NULL);
     json_write_text(json, "kind", hang_kind_word(verdict->kind));
     json_write_bool(json, "sure", verdict->is_sure);
@@ -229,6 +233,8 @@ void hang_write(struct json_writer *json, const struct hang_model *model, const 
         write_call(json, "call", model, verdict->communicator, verdict->place, &verdict->call);
     if (verdict->other != HANG_NONE)
         write_call(json, "other_call", model, verdict->other, verdict->other_place, &verdict->own);
+    else if (verdict->communicator != HANG_NONE && verdict->own.operation)
+        write_call(json, "own_call", model, verdict->communicator, verdict->place, &verdict->own);
     write_lines(json, "evidence", verdict->evidence.data);
     write_lines(json, "unknown", gaps.data);
     json_write_unsigned(json, "stalled_ns", hang_longest_stall_ns(model));

@@ -412,14 +412,17 @@ void hang_analyze(const struct hang_model *model, struct hang_verdict *verdict)
 {
     *verdict = (struct hang_verdict){
         .communicator = HANG_NONE, .other = HANG_NONE, .place = UINT64_MAX, .other_place = UINT64_MAX};
-    bool is_stalled = false;
-    for (size_t i = 0; i < model->rank_count; i++)
-        is_stalled |= model->ranks[i].watch == LIVE_STALLED;
-    if (!is_stalled)
+    bool is_still = false;
+    for (size_t i = 0; i < model->rank_count; i++) {
+        verdict->is_stall |= model->ranks[i].watch == LIVE_STALLED;
+        is_still |= model->ranks[i].watch == LIVE_STILL;
+    }
+    if (!verdict->is_stall && !is_still)
         return;
     if (!hang_find_mismatch(model, verdict))
         find_waits(model, verdict);
     for (size_t i = 0; i < verdict->rank_count; i++)
         verdict->is_sure &= !model->ranks[verdict->ranks[i]].is_counted;
+    verdict->is_sure &= verdict->is_stall;
     sort_array(verdict->ranks, verdict->rank_count, sizeof *verdict->ranks, by_number);
 }

@@ -179,9 +179,9 @@ void hang_add_summary(struct text *text, const struct hang_model *model, const s
     if (verdict->kind == HANG_NOTHING)
         text_add_format(text, "No hang in %zu of %zu ranks: ", model->rank_count, expected);
     else
-        text_add_format(text, "HANG for %s, %zu of %zu ranks known: ",
-                        text_duration(duration, hang_longest_stall_ns(model), utf8), model->rank_count,
-                        expected);
+        text_add_format(
+            text, "%s for %s, %zu of %zu ranks known: ", verdict->is_stall ? "HANG" : "No movement",
+            text_duration(duration, hang_longest_stall_ns(model), utf8), model->rank_count, expected);
     hang_add_headline(text, model, verdict);
     text_add(text, verdict->kind == HANG_NOTHING ? "" : ".");
 }

@@ -175,7 +175,7 @@ static void read_look(const struct live_header *header, const struct live_header
     view->moved_ns = header->moved_ns;
     view->stalls = header->stalls;
     view->stalled_ns = header->stalled_ns;
-    view->gpu_records = header->gpu_records;
+    view->gpu_ended_ns = header->gpu_ended_ns;
     view->exact_ns = header->exact_ns;
     view->work =
         header->exact_ns && header->work < LIVE_WORK_COUNT ? (enum live_work)header->work : LIVE_WORK_UNKNOWN;
@@ -211,7 +211,7 @@ enum status live_view_of(const void *first, const void *second, size_t bytes, st
     view->step_kind = header.step_kind <= STEP_NONE ? header.step_kind : STEP_NONE;
     view->has_look = false;
     view->watch = LIVE_NOT_WATCHED;
-    view->looked_ns = view->moved_ns = view->stalls = view->stalled_ns = view->gpu_records = 0;
+    view->looked_ns = view->moved_ns = view->stalls = view->stalled_ns = view->gpu_ended_ns = 0;
     view->exact_ns = view->work_began_ns = 0;
     view->work = LIVE_WORK_UNKNOWN;
     view->communicator_count = view->nccl_call_count = view->cuda_call_count = 0;

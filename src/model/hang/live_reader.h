@@ -51,7 +51,7 @@ struct live_view {
     /* The latest look. False if it was being written all the time; then it is zeroed. */
     bool has_look;
     enum live_watch watch;
-    uint64_t looked_ns, moved_ns, stalls, stalled_ns, gpu_records, exact_ns;
+    uint64_t looked_ns, moved_ns, stalls, stalled_ns, gpu_ended_ns, exact_ns;
     enum live_work work; /* as of exact_ns */
     uint64_t work_began_ns;
     uint32_t communicator_count, nccl_call_count, cuda_call_count, thread_line_count, line_count;

@@ -299,18 +299,33 @@ void live_note_datatype(const struct live_name *name, uint8_t datatype)
         SET(entry->datatype, datatype);
 }
 
+void live_forget_launches(void)
+{
+    struct live_header *live = current();
+    uint64_t earlier_ns = live ? GET(live->flush_began_ns) : 0;
+    for (uint32_t i = 0; earlier_ns && i < LIVE_COMMUNICATORS; i++)
+        for (uint32_t n = 0; n < LIVE_ENTRIES; n++) {
+            struct live_entry *entry = &communicator_at(live, i)->entries[n];
+            if (GET(entry->enqueued_ns) <= earlier_ns)
+                atomic_fetch_and_explicit(&entry->flags, (uint8_t)~LIVE_TRACED, memory_order_relaxed);
+        }
+}
+
 void live_note_flush(const struct live_flush *flush)
 {
     struct live_header *live = current();
     if (!live)
         return;
-    if (flush) {
-        SET(live->work, (uint32_t)flush->work);
-        SET(live->work_began_ns, flush->work_began_ns);
-        SET(live->flush_records, GET(live->flush_records) + flush->records);
-        atomic_store_explicit(&live->flush_began_ns, flush->began_ns, memory_order_release);
-    }
-    atomic_fetch_add_explicit(&live->flushes, 1, memory_order_release);
+    SET(live->work, (uint32_t)flush->work);
+    SET(live->work_began_ns, flush->work_began_ns);
+    atomic_store_explicit(&live->flush_began_ns, flush->began_ns, memory_order_release);
+}
+
+void live_note_gpu_end(uint64_t time_ns)
+{
+    struct live_header *live = current();
+    if (live && time_ns > GET(live->gpu_end_ns))
+        SET(live->gpu_end_ns, time_ns);
 }
 
 /* NULL: the communicators have too many operations and peers. */
@@ -401,7 +416,7 @@ void live_note_look(const struct live_look *look)
     live->moved_ns = look->moved_ns;
     live->stalls = look->stalls;
     live->stalled_ns = look->stalled_ns;
-    live->gpu_records = look->gpu_records;
+    live->gpu_ended_ns = look->gpu_ended_ns;
     live->exact_ns = exact_ns;
     live->realtime_offset_ns = look->realtime_offset_ns;
     live->cuda_calls_used = count;

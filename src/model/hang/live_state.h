@@ -9,6 +9,7 @@
  *   a step begins                         the program's, steps_begin() header
  *   a collective's launch, its line       pipeline                     entries[], lines[]
  *   a collective has ended on the GPU     pipeline                     communicators[].completed
+ *   an end of other work of the GPU       pipeline                     header
  *   a forced flush, and what it shows     pipeline                     header
  *   CUDA calls in progress, entries that
  *   have ended, times, stalls             cuspan/watch, once a second  cuda_calls[], flags, header
@@ -131,7 +132,13 @@ struct live_line {
     _Atomic uint64_t text[LIVE_LINE_BYTES / 8];
 };
 
-enum live_watch { LIVE_NOT_WATCHED, LIVE_MOVING, LIVE_STALLED, LIVE_OVER };
+enum live_watch {
+    LIVE_NOT_WATCHED,
+    LIVE_MOVING,
+    LIVE_STILL, /* nothing has moved for hang.after_ms, which is no stall yet (stall.h) */
+    LIVE_STALLED,
+    LIVE_OVER
+};
 
 struct live_header {
     char magic[8]; /* LIVE_STATE_MAGIC, written last */
@@ -158,21 +165,21 @@ struct live_header {
     _Atomic uint32_t sequence;
     uint32_t watch; /* enum live_watch */
     uint32_t cuda_calls_used;
-    uint64_t looked_ns;   /* the last look */
-    uint64_t moved_ns;    /* the last look that saw something move */
-    uint64_t stalls;      /* so far, this one included */
-    uint64_t stalled_ns;  /* since when, if LIVE_STALLED */
-    uint64_t gpu_records; /* records of GPU work that CUPTI has delivered so far */
-    uint64_t exact_ns;    /* ends up to this time are known; 0: no forced flush so far */
+    uint64_t looked_ns;    /* the last look */
+    uint64_t moved_ns;     /* when something moved last (stall.h) */
+    uint64_t stalls;       /* so far, this one included */
+    uint64_t stalled_ns;   /* since when, if LIVE_STALLED */
+    uint64_t gpu_ended_ns; /* the latest known end of work of the GPU; 0: none */
+    uint64_t exact_ns;     /* ends up to this time are known; 0: no forced flush so far */
 
     uint32_t line_count, line_bytes, thread_line_count, lines_at;
 
     /* Written by the pipeline thread. */
     _Atomic uint64_t flush_began_ns; /* the latest forced flush that has ended; 0: none */
-    _Atomic uint64_t flush_records;  /* that forced flushes have delivered so far: no movement */
+    _Atomic uint64_t gpu_end_ns;     /* the latest known end of work of the GPU, in ns since 1970; 0: none */
     _Atomic uint64_t work_began_ns;  /* launch of the oldest work */
     _Atomic uint32_t work;           /* enum live_work */
-    _Atomic uint32_t flushes;        /* requests for one that were served. Written last */
+    uint32_t reserved1;
 };
 
 /* Copies whole words, which the writer may change meanwhile. */
@@ -249,10 +256,15 @@ bool live_has_code(uint64_t code);
 void live_note_code(uint64_t code, const char *line);
 void live_note_datatype(const struct live_name *name, uint8_t datatype);
 
-/* A requested flush has ended, and all its records have been read. NULL: none was possible. */
+/* Work of the GPU has ended; in ns since 1970. Earlier ends may come later. */
+void live_note_gpu_end(uint64_t time_ns);
+
+/* The latest flush took records of work that had not ended, which CUPTI never repeats: of calls before it, no
+ * end will be known. */
+void live_forget_launches(void);
+/* It has ended, and all its records have been read. */
 struct live_flush {
     uint64_t began_ns; /* 0: it did not make the ends known */
-    uint64_t records;  /* that came with it */
     enum live_work work;
     uint64_t work_began_ns;
 };
@@ -275,7 +287,7 @@ uint32_t live_get_progress(struct live_progress progress[LIVE_COMMUNICATORS]);
 
 struct live_look {
     enum live_watch watch;
-    uint64_t looked_ns, moved_ns, stalls, stalled_ns, gpu_records;
+    uint64_t looked_ns, moved_ns, stalls, stalled_ns, gpu_ended_ns;
     int64_t realtime_offset_ns;
     uint32_t cuda_call_count;
     struct live_cuda_call cuda_calls[LIVE_CUDA_CALLS];

@@ -30,7 +30,8 @@ uint64_t stall_limit_ns(const struct stall *stall)
 {
     uint32_t kind = kind_of(&stall->last);
     uint64_t pause = larger(stall->kinds[kind].longest, stall->kinds[kind].earlier);
-    if (kind == STALL_FIRST || stall->kinds[kind].looks < STALL_LEARNT)
+    bool is_learnt = stall->kinds[kind].looks >= STALL_LEARNT || stall->kinds[kind].steps >= STALL_LEARNT;
+    if (kind == STALL_FIRST || !is_learnt)
         return larger(STALL_UNKNOWN * stall->after_ns,
                       smaller(STALL_GAPS * pause, STALL_MAX * stall->after_ns));
     return smaller(larger(stall->after_ns, STALL_GAPS * pause), STALL_MAX * stall->after_ns);
@@ -68,9 +69,13 @@ static void skip_late(struct stall *stall, uint64_t now_ns)
         stall->busy_ns += missed_ns;
 }
 
-static bool moves(const struct stall_look *a, const struct stall_look *b)
+/* When something moved since the last look; not later than moved_ns: nothing did. */
+static uint64_t movement(const struct stall *stall, const struct stall_look *look)
 {
-    return a->enqueued != b->enqueued || a->gpu_records != b->gpu_records || a->steps != b->steps;
+    const struct stall_look *last = &stall->last;
+    if (!stall->moved_ns || last->enqueued != look->enqueued || last->steps != look->steps)
+        return look->now_ns;
+    return last->gpu_ended_ns == look->gpu_ended_ns ? 0 : smaller(look->gpu_ended_ns, look->now_ns);
 }
 
 static enum stall_event end(struct stall *stall)
@@ -104,13 +109,17 @@ enum stall_event stall_note(struct stall *stall, const struct stall_look *look)
     enum stall_event event = STALL_NOTHING;
     bool is_busy = look->is_in_call || look->step_kind != STEP_NONE;
     skip_late(stall, look->now_ns);
-    if (!stall->moved_ns || moves(&stall->last, look)) {
+    uint64_t moved_ns = movement(stall, look);
+    if (moved_ns > stall->moved_ns) {
         if (stall->moved_ns)
-            learn(stall, look->now_ns - stall->moved_ns);
-        stall->moved_ns = look->now_ns;
-        event = end(stall);
+            learn(stall, moved_ns - stall->moved_ns);
+        stall->moved_ns = moved_ns;
+        if (moved_ns > stall->reported_ns)
+            event = end(stall);
     }
+    uint64_t known = stall->last.now_ns ? larger(stall->last.steps, STALL_WARM_UP) : look->steps;
     stall->last = *look;
+    stall->kinds[kind_of(look)].steps += look->steps > known ? look->steps - known : 0;
     if (!is_busy) {
         stall->busy_ns = 0;
         return event ? event : end(stall);

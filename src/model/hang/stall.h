@@ -2,9 +2,9 @@
  * taken, and keeps no time of its own.
  *
  * A stall: something is in progress, and nothing has moved for `after`, or for four times the longest pause
- * that steps of this kind have had lately, at most 60 times `after`. Before ten looks have seen such a step
- * move, and in the first two steps of a program, which compile and fill caches, six times `after` count
- * instead. Without anything in progress, a process is idle, however long.
+ * that steps of this kind have had lately, at most 60 times `after`. Before ten such steps, or ten looks that
+ * have seen one move, and in the first two steps of a program, which compile and fill caches, six times
+ * `after` count instead. Without anything in progress, a process is idle, however long.
  *
  * Such a stall may still end: a slow checkpoint, a compilation, a loader that is late. It is an alarm
  * after ten times `after`, or twice the longest pause ever in steps of this kind, at most 60 times `after`;
@@ -12,8 +12,9 @@
  * (tests/unit/model/stall_healthy_test.c), and 10 to 40 stalls without an alarm.
  *
  * In progress is a call of NCCL or CUDA that has not returned, or a step of a training job. A process moves
- * if a counter does: of collectives that begin, of records of GPU work that CUPTI delivers, of steps. Calls
- * that poll, such as cudaEventQuery, do not count.
+ * when a collective or a step begins, and when work of the GPU ends. Its end is known later, so it counts as
+ * of its time: records that a forced flush brings are no movement. Nor are those of CUPTI's own work, which
+ * each flush makes. Calls that poll, such as cudaEventQuery, do not count.
  *
  * If looks come late, because the process was stopped or starved, the time without a look counts as none. */
 #pragma once
@@ -23,7 +24,7 @@
 
 #define STALL_LOOKS   5   /* looks in `after` */
 #define STALL_GAPS    4   /* times the longest pause */
-#define STALL_LEARNT  10  /* looks that see something move before the longest pause counts */
+#define STALL_LEARNT  10  /* steps, or looks that see something move, before the longest pause counts */
 #define STALL_UNKNOWN 6   /* times `after`, before that */
 #define STALL_MAX     60  /* times `after` at most */
 #define STALL_ALARM   10  /* times `after` at least, for an alarm */
@@ -36,16 +37,17 @@
 #define STALL_WARM_UP 2 /* steps */
 
 struct stall_look {
-    uint64_t now_ns;                       /* CLOCK_MONOTONIC */
-    uint64_t enqueued, gpu_records, steps; /* so far */
-    uint32_t step_kind;                    /* enum step_kind; NONE: in no step */
-    bool is_in_call;                       /* a call of NCCL or CUDA is in progress */
+    uint64_t now_ns;          /* CLOCK_MONOTONIC */
+    uint64_t enqueued, steps; /* so far */
+    uint64_t gpu_ended_ns;    /* the latest known end of work of the GPU; 0: none */
+    uint32_t step_kind;       /* enum step_kind; NONE: in no step */
+    bool is_in_call;          /* a call of NCCL or CUDA is in progress */
 };
 
 struct stall {
     uint64_t after_ns; /* set it; the rest is zero at first */
     struct stall_look last;
-    uint64_t moved_ns;   /* when a look saw something move; 0: none so far */
+    uint64_t moved_ns;   /* when something moved; 0: no look so far */
     uint64_t busy_ns;    /* since when something is in progress; 0: nothing is */
     uint64_t stalled_ns; /* since when it stands still; 0: it does not */
     uint64_t reported_ns;
@@ -54,6 +56,7 @@ struct stall {
     uint64_t stalls;  /* so far */
     struct {
         uint32_t looks;            /* that saw something move */
+        uint64_t steps;            /* that have ended */
         uint64_t longest, earlier; /* pauses in ns, of the current and the previous window */
         uint64_t ever;
     } kinds[STALL_KINDS];

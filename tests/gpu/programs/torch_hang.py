@@ -82,6 +82,8 @@ class Rank:
                 self.write(step)
             self.train()
             if is_time:
+                if self.device.type == "cuda":
+                    torch.cuda.synchronize()  # what a process that ends has enqueued ends with it
                 # `number` counts the calls of NUMBERS, from 0
                 self.write(step, culprit=self.options.culprit, number=step, operation="all_reduce", bytes=NUMBERS_BYTES)
             if not (is_culprit and self.fault()):

@@ -28,7 +28,7 @@ JOBS = ROOT / "tests/training/recordings"
 DDP, PIPELINE = JOBS / "ddp-gpu/rank1.cuspanrec", JOBS / "pipeline/rank1.cuspanrec"
 AFTER_MS = 50  # a call that hangs is reported after at most 60 times this
 HANG_MS = 6000
-LIVE, STALLED = b"cuspanLV", 2
+LIVE, STALLED, OVER = b"cuspanLV", 3, 4
 OPERATIONS = {"AllReduce": "all_reduce", "AllGather": "all_gather", "ReduceScatter": "reduce_scatter", "Broadcast": "broadcast",
               "Send": "send", "Recv": "recv"}
 LOG_ATTRIBUTES = attribute_registry.events(attribute_registry.LOGS)["cuspan.hang"]["attributes"]
@@ -154,6 +154,24 @@ class Hang(HangCase):
     def test_names_a_send(self):
         sends = [n for n, call in enumerate(self.calls(self.run_with(PIPELINE)), 1) if call.name in ("ncclSend", "ncclRecv")]
         self.check_names(PIPELINE, sends[len(sends) // 2])
+
+    def test_a_kernel_that_does_not_end(self):
+        """As on GPUs: only a forced flush brings the records of what hangs, without times and once, and each flush makes a record."""
+        result = self.run_with(DDP, f"nccl-hangs=60,nccl-hangs-ms={HANG_MS},kernel-hangs=300,flush-overhead=1", {"hang.after_ms": 500})
+        begins, *lasts, _ = self.longest()
+        reports = [json.loads(attributes_of(record)["cuspan.hang.report"]) for record in (begins, *lasts)]
+        exact = [one for one in reports if "exact_seconds" in one]
+        self.assertTrue(exact)
+        self.assertIn(exact[-1].get("oldest_work", {"kind": "kernel"})["kind"], ("kernel", "collective"))  # unknown after an earlier flush
+        first = exact[-1]["communicators"][0]
+        self.assertTrue(first["exact"])
+        self.assertLess(first["completed"], first["enqueued"] - 1)
+        self.assertEqual({call["ended"] for call in first["calls"][:2]}, {False})
+        unfinished = [span for span in result.spans if "cuda.unfinished" in span.attributes]
+        self.assertTrue(unfinished)
+        for span in unfinished:
+            self.assertEqual((span.status, "cuda.error.code" in span.attributes), (0, False))
+            self.assertGreaterEqual(span.end_ns, span.start_ns)
 
     def test_a_call_that_is_slow_but_returns_soon_is_no_hang(self):
         self.run_with(DDP, "nccl-hangs=60,nccl-hangs-ms=200", {"hang.after_ms": 5000})
@@ -361,9 +379,10 @@ class HangSurvives(HangCase):
         with self.assertRaises(OSError):
             os.truncate(memory, 0)
 
-    def test_a_normal_end_leaves_nothing(self):
-        self.run_with(DDP, settings={"hang.after_ms": 600000})  # a stall would leave it
-        self.assertEqual(list((self.directory / "cuspan").glob("*.live")), [])
+    def test_a_normal_end_is_known_if_others_may_wait(self):
+        self.run_with(DDP, settings={"hang.after_ms": 600000})
+        left, = (self.directory / "cuspan").glob("*.live")
+        self.assertEqual(self.read(left.read_bytes())["watch"], OVER)
 
 
 if __name__ == "__main__":

@@ -227,7 +227,7 @@ static void test_a_look(void **state)
         .moved_ns = 3,
         .stalls = 2,
         .stalled_ns = 4,
-        .gpu_records = 9,
+        .gpu_ended_ns = 9,
         .cuda_call_count = 1,
         .cuda_calls = {{.since_ns = 1, .thread = 12, .cbid = 131, .name = "cuda\x01Sync"}}};
     live_note_step(17, STEP_TRAIN);
@@ -236,6 +236,7 @@ static void test_a_look(void **state)
     assert_true(view.has_look);
     assert_int_equal(view.watch, LIVE_STALLED);
     assert_int_equal(view.stalls, 2);
+    assert_int_equal(view.gpu_ended_ns, 9);
     assert_int_equal(view.cuda_call_count, 1);
     assert_string_equal(view.cuda_calls[0].name, "cuda?Sync");
     assert_int_equal(view.cuda_calls[0].cbid, 131);
@@ -264,8 +265,8 @@ static const struct live_name first_call = {COMM, 0, COLLECTIVE_ALL_REDUCE, LIVE
 
 static void flush(enum live_work work)
 {
-    live_note_flush(&(struct live_flush){
-        .began_ns = clock_monotonic_ns(), .records = 3, .work = work, .work_began_ns = 70});
+    live_note_flush(
+        &(struct live_flush){.began_ns = clock_monotonic_ns(), .work = work, .work_began_ns = 70});
 }
 
 static void test_ends_are_exact_after_a_flush(void **state)
@@ -287,18 +288,27 @@ static void test_ends_are_exact_after_a_flush(void **state)
     assert_false(is_exact()); /* it has not ended, but all work has */
     flush(LIVE_WORK_COLLECTIVE);
     store_look();
-    live_note_flush(NULL); /* not possible: the earlier one still holds */
-    store_look();
     assert_true(is_exact());
-    const struct live_header *header = (const struct live_header *)(const void *)memory;
-    assert_int_equal(header->flushes, 4);
-    assert_int_equal(header->flush_records, 9);
     all_reduce(1); /* later than the flush */
     assert_false(is_exact());
-    live_note_flush(&(struct live_flush){.records = 1}); /* launches are missing */
+    live_note_flush(&(struct live_flush){0}); /* launches are missing */
     store_look();
     assert_false(is_exact());
     assert_int_equal(view.work, LIVE_WORK_UNKNOWN);
+}
+
+static void test_the_latest_end_of_gpu_work(void **state)
+{
+    const struct live_header *header = (const struct live_header *)(const void *)memory;
+    live_note_gpu_end(7);
+    live_note_gpu_end(5); /* another stream's, and of work that has not ended: 0 */
+    live_note_gpu_end(0);
+    assert_int_equal(header->gpu_end_ns, 7);
+    live_note_gpu_end(8);
+    assert_int_equal(header->gpu_end_ns, 8);
+    live_state_forget();
+    live_note_gpu_end(9);
+    assert_int_equal(header->gpu_end_ns, 8);
 }
 
 static void test_a_call_without_a_known_launch_is_not_exact(void **state)
@@ -555,6 +565,7 @@ int main(void)
         TEST(test_too_many_threads_in_calls),
         TEST(test_a_look),
         TEST(test_ends_are_exact_after_a_flush),
+        TEST(test_the_latest_end_of_gpu_work),
         TEST(test_a_call_without_a_known_launch_is_not_exact),
         TEST(test_forgotten_calls_may_not_have_ended),
         TEST(test_facts_of_a_launch),

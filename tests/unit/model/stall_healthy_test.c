@@ -65,7 +65,7 @@ static void work(double seconds)
 {
     for (double end_s = job.now_s + seconds; job.now_s < end_s;) {
         job.look.enqueued += 20;
-        job.look.gpu_records += 400;
+        job.look.gpu_ended_ns = (uint64_t)(job.now_s * 1e9);
         rest(end_s - job.now_s < 0.7 ? end_s - job.now_s : 0.7);
     }
 }

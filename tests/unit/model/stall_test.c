@@ -51,7 +51,7 @@ static void test_a_learnt_step_stalls_after_five_seconds(void **state)
     assert_int_equal(stall.stalls, 1);
     assert_int_equal(wait(30, STALL_REPEATS), 10);
     assert_int_equal(wait(30, STALL_REPEATS), 10);
-    now.gpu_records++;
+    now.gpu_ended_ns = now.now_ns + NS_PER_MS;
     assert_int_equal(look(), STALL_ENDS);
     assert_int_equal(look(), STALL_NOTHING);
 }
@@ -92,11 +92,26 @@ static void test_each_counter_moves(void **state)
     move(11);
     for (int round = 0; round < 12; round++) {
         wait(4, STALL_NOTHING);
-        now.gpu_records += round % 3 == 0;
+        if (round % 3 == 0)
+            now.gpu_ended_ns = now.now_ns + NS_PER_SECOND;
         now.steps += round % 3 == 1;
         now.enqueued += round % 3 == 2;
         assert_int_equal(look(), STALL_NOTHING);
     }
+}
+
+/* A flush in a stall brings ends from before it. */
+static void test_an_end_counts_as_of_its_time(void **state)
+{
+    move(11);
+    assert_int_equal(wait(30, STALL_BEGINS), 5);
+    now.gpu_ended_ns = now.now_ns - 4 * NS_PER_SECOND;
+    assert_int_equal(look(), STALL_NOTHING);
+    assert_int_equal(stall.moved_ns, now.gpu_ended_ns);
+    assert_int_equal(wait(30, STALL_REPEATS), 9);         /* of the same stall */
+    now.gpu_ended_ns = now.now_ns + 3600 * NS_PER_SECOND; /* a wrong clock moves once */
+    assert_int_equal(look(), STALL_ENDS);
+    assert_int_equal(wait(90, STALL_BEGINS), 60); /* four times the pause since the end */
 }
 
 static void test_before_it_is_learnt_thirty_seconds_count(void **state)
@@ -219,6 +234,7 @@ int main(void)
         TEST(test_a_long_stall_is_an_alarm),
         TEST(test_first_steps_alarm_late),
         TEST(test_each_counter_moves),
+        TEST(test_an_end_counts_as_of_its_time),
         TEST(test_before_it_is_learnt_thirty_seconds_count),
         TEST(test_the_first_steps_may_take_longer),
         TEST(test_four_times_the_longest_pause),

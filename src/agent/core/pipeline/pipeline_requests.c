@@ -198,14 +198,13 @@ void pipeline_request_hang_flush(void)
     atomic_store(&is_hang_flush_wanted, true);
 }
 
-static void end_hang_flush(uint64_t began_ns, uint64_t records)
+static void end_hang_flush(uint64_t began_ns)
 {
     struct gpu_left left;
     correlate_settle(pipeline.correlate, clock_monotonic_ns());
     bool knows_ends = gpu_join_end_flush(pipeline.correlate, &left);
     uint64_t now_ns = clock_monotonic_ns(), since_ns = clock_now_ns() - left.start_ns;
     live_note_flush(&(struct live_flush){.began_ns = knows_ends ? began_ns : 0,
-                                         .records = counter_get(COUNTER_activities_captured) - records,
                                          .work = left.kind,
                                          .work_began_ns = since_ns < now_ns ? now_ns - since_ns : 0});
 }
@@ -224,10 +223,10 @@ static void ask_hardware(uint64_t now_ns)
 void pipeline_follow_hang_flush(uint64_t now_ns)
 {
     ask_hardware(now_ns);
-    static uint64_t began_ns, ended_ns, records; /* began_ns 0: no flush is in progress */
+    static uint64_t began_ns, ended_ns; /* began_ns 0: no flush is in progress */
     if (began_ns) {
         if (now_ns > ended_ns + HANG_SETTLE_NS && !capture_has_more_buffers()) {
-            end_hang_flush(began_ns, records);
+            end_hang_flush(began_ns);
             began_ns = 0;
         }
         return;
@@ -236,12 +235,9 @@ void pipeline_follow_hang_flush(uint64_t now_ns)
         return;
     atomic_store(&is_hang_flush_wanted, false);
     /* Another tool would lose records of work that has not ended. */
-    if (!pipeline.correlate || capture_is_released() || other_tools_are_recording()) {
-        live_note_flush(NULL);
+    if (!pipeline.correlate || capture_is_released() || other_tools_are_recording())
         return;
-    }
     gpu_join_begin_flush(pipeline.correlate);
-    records = counter_get(COUNTER_activities_captured);
     began_ns = clock_monotonic_ns();
     capture_flush(true);
     ended_ns = clock_monotonic_ns();

@@ -6,6 +6,7 @@
 #include "agent/core/metrics/agent_overhead.h"
 #include "agent/core/resource/process_resource.h"
 #include "agent/core/pipeline/native_code.h"
+#include "model/hang/live_state.h"
 #include "agent/capture/stacks/launch_stacks.h"
 #include "agent/capture/context/context.h"
 #include "agent/capture/context/steps.h"
@@ -42,6 +43,8 @@ static void on_activity(void *context, const struct activity_record *activity)
 {
     if (activity->kind == ACTIVITY_MEMCPY_PEER)
         device_links_peer_copy();
+    if (activity_table[activity->kind].is_gpu_work)
+        live_note_gpu_end(activity->end_ns);
     gpu_join_add(context, activity);
 }
 

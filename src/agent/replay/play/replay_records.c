@@ -71,7 +71,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* for everything below
                                                             while a buffer is delivered */
 static size_t next_activity;
 static unsigned next_filled; /* bit mask of places that already have the next record */
-static uint64_t intervals, buffers, graphs, executions, works;
+static uint64_t intervals, buffers, graphs, executions, works, kernels;
 static struct replay_records_counts counts;
 static pthread_t shutdown_thread;
 static bool has_shutdown_thread;
@@ -468,12 +468,18 @@ static void mix_times(struct activity_record *record)
     record->end_ns = way == 1 ? 0 : record->end_ns;
 }
 
+static bool has_hung(uint64_t count)
+{
+    return fault(FAULT_KERNEL_HANGS) && count >= fault(FAULT_KERNEL_HANGS);
+}
+
 /* Removes the times that faults suppress. */
 static void take_times(struct activity_record *record)
 {
     bool is_stopped = replay_work_is_stopped(record->correlation_id);
     mix_times(record);
-    if (!has_times(record->kind) || (is_stopped && !fault(FAULT_ASSERT_STARTED)))
+    if (!has_times(record->kind) || (is_stopped && !fault(FAULT_ASSERT_STARTED)) ||
+        (has_hung(kernels) && activity_table[record->kind].is_gpu_work))
         record->start_ns = 0;
     if (!record->start_ns || is_stopped)
         record->end_ns = 0;
@@ -520,7 +526,11 @@ static bool fill_one_locked(unsigned place, const struct activity_record *record
         counts.off += place == 0;
         return true;
     }
-    if (consumer->current.data && !fits_current(consumer, bytes))
+    /* CUPTI keeps also what has ended before the kernel that hangs. But the replay's clock stands still then,
+     * so that it would seem to end just now. */
+    uint64_t count = kernels + (record->kind == ACTIVITY_KERNEL);
+    bool hangs = has_hung(count) && !has_hung(kernels);
+    if (consumer->current.data && (hangs || !fits_current(consumer, bytes)))
         deliver_full_locked(consumer);
     if (!consumer->current.data && !consumer->was_refused && !request_locked(consumer))
         return false;
@@ -531,6 +541,7 @@ static bool fill_one_locked(unsigned place, const struct activity_record *record
         return true;
     }
     struct activity_record own = in_own_time(consumer, record);
+    kernels = count;
     take_times(&own);
     compose_record(composition, &own, consumer->current.data + consumer->current.used);
     consumer->current.used += bytes;
@@ -662,7 +673,8 @@ static void deliver_elsewhere(struct returned *returned)
 static void flush(struct consumer *consumer, bool is_forced)
 {
     pthread_mutex_lock(&lock);
-    bool is_kept = is_forced ? fault(FAULT_AFTER_SHUTDOWN) != 0 : fault(FAULT_LATE_BUFFERS) != 0;
+    bool is_kept =
+        is_forced ? fault(FAULT_AFTER_SHUTDOWN) != 0 : fault(FAULT_LATE_BUFFERS) != 0 || has_hung(kernels);
     bool is_delivered = consumer->current.data && !is_kept && (consumer->current.used > 0 || is_forced);
     size_t count = is_forced ? consumer->late_count : 0;
     struct returned returned = {.consumer = consumer, .count = count};
@@ -674,6 +686,19 @@ static void flush(struct consumer *consumer, bool is_forced)
     if (is_delivered && fault(FAULT_FLUSH_SLOW))
         replay_sleep_ns(fault(FAULT_FLUSH_SLOW) * 1000000);
     deliver_elsewhere(&returned);
+}
+
+/* CUPTI's own work in a flush has a record, for a later one. */
+static void add_overhead(unsigned place)
+{
+    extern cuspan_replay_clock_fn cuspan_replay_clock;
+    uint64_t now_ns = cuspan_replay_clock();
+    struct activity_record record = {.kind = ACTIVITY_OVERHEAD, .start_ns = now_ns, .end_ns = now_ns + 1000};
+    if (!fault(FAULT_FLUSH_OVERHEAD))
+        return;
+    pthread_mutex_lock(&lock);
+    (void)fill_one_locked(place, &record);
+    pthread_mutex_unlock(&lock);
 }
 
 /* Affects all subscribers. */
@@ -697,6 +722,7 @@ uint32_t replay_records_flush(uint32_t flag)
     }
     for (unsigned i = 0; i < SUBSCRIBERS_MAX; i++) {
         flush(&consumers[i], is_forced);
+        add_overhead(i);
         read_clock(&consumers[i]);
     }
     atomic_store(&flushing_thread, 0);

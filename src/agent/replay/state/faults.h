@@ -56,6 +56,10 @@
       "hardware counters and samples are not available, with this result (26: in use by another tool)")      \
     X(COUNTED_HANGS, "counted-hangs", 1, "the nth counted kernel does not end")                              \
     X(COUNTED_SPOILT, "counted-spoilt", 1, "every nth counted kernel runs for 20 ms")                        \
+    X(FLUSH_OVERHEAD, "flush-overhead", 1, "each flush makes a record of CUPTI's own work")                  \
+    X(KERNEL_HANGS, "kernel-hangs", 100,                                                                     \
+      "the nth kernel and later ones do not end: only a forced flush delivers their records, once and "      \
+      "without times")                                                                                       \
     X(NCCL_HANGS, "nccl-hangs", 100, "the nth call of a collective of NCCL does not return")                 \
     X(NCCL_HANGS_MS, "nccl-hangs-ms", 1000, "it returns after this many ms")                                 \
     X(SAMPLES_FULL, "samples-full", 2, "the nth read of samples finds the GPU's buffer full")                \

@@ -186,7 +186,7 @@ void findings_add_hangs(struct stat_report *report, struct hang_model *model)
     struct hang_model *jobs = hang_split(model, &count);
     for (size_t i = 0; i < count; i++) {
         hang_analyze(&jobs[i], &verdict);
-        if (table && verdict.kind != HANG_NOTHING)
+        if (table && verdict.is_stall)
             add_hang(table, &jobs[i], &verdict);
         hang_verdict_deinit(&verdict);
         hang_deinit(&jobs[i]);

@@ -17,7 +17,7 @@ import time
 
 import vllm_serve
 
-REQUESTS, PROMPT, GENERATED = 256, 100, 96
+REQUESTS, PROMPT, GENERATED = 256, 100, 256
 
 
 class Scheduler(vllm_serve.Scheduler):
@@ -75,6 +75,8 @@ def read_block(lines):
     """Returns the number of iterations, and the mean time of those in which all requests decode."""
     made = [(float(at), full == "1") for at, full in (line.split() for line in lines)]
     times = [after[0] - before[0] for before, after in zip(made, made[1:]) if before[1] and after[1]]
+    if not times:
+        sys.exit(f"in none of {len(made)} iterations all requests decode: their outputs must be longer")
     return {"iterations": len(made), "decode_seconds": sum(times) / len(times)}
 
 

@@ -257,9 +257,50 @@ static void test_the_oldest_work_that_has_not_ended(void **state)
     assert_true(flush());
     assert_int_equal(left.kind, LIVE_WORK_COLLECTIVE);
     assert_int_equal(left.start_ns, BASE_NS + 1100);
+    gpu_join_begin_flush(correlate); /* the collective may go on */
+    assert_true(flush());
+    assert_int_equal(left.kind, LIVE_WORK_UNKNOWN);
+}
+
+/* Its record comes once, so that its span ends with the flush, and its end will not be known. */
+static void test_a_collective_that_a_flush_takes_has_not_ended(void **state)
+{
+    static _Alignas(64) uint8_t memory[LIVE_STATE_BYTES];
+    struct live_progress progress[LIVE_COMMUNICATORS];
+    begin_nccl();
+    live_state_begin(memory, &(struct live_identity){.pid = 1});
+    live_begin_call(&(struct live_start){.communicator = communicator, .operation = COLLECTIVE_ALL_REDUCE});
+    live_return_from_call();
+    push_call("ncclAllReduce", 0, 1000, REDUCTION, 0);
+    launch(1, 1000);
+    pop();
+    gpu_join_begin_flush(correlate);
+    struct activity_record record = make_kernel(ALL_REDUCE, 1, 2000, 2500);
+    record.start_ns = record.end_ns = 0;
+    gpu_join_add(correlate, &record);
+    assert_true(flush());
+    assert_int_equal(left.kind, LIVE_WORK_COLLECTIVE);
+    assert_int_equal(counter_get(COUNTER_lost_zero_timestamps), 0);
+    assert_int_equal(live_get_progress(progress), 1);
+    assert_int_equal(progress[0].completed, 0);
+    const struct kept *work = only("ncclDevKernel_AllReduce_Sum_bf16_RING_LL");
+    assert_int_equal(attr_int(work, "cuda.unfinished"), 1);
+    assert_int_equal(work->span.status, SPAN_STATUS_UNSET);
+    assert_true(work->span.start_ns == BASE_NS + 1000 && work->span.end_ns > work->span.start_ns);
+    gpu_join_add(correlate, &record); /* beside no flush it is lost */
+    assert_int_equal(counter_get(COUNTER_lost_zero_timestamps), 1);
+    gpu_join_begin_flush(correlate); /* whether it has ended since is unknown */
+    assert_true(flush());
+    assert_int_equal(left.kind, LIVE_WORK_UNKNOWN);
+    launch(2, 3000);
+    record = make_kernel("k", 2, 1500, 1600);
+    record.start_ns = clock_now_ns() + NS_PER_SECOND; /* the stream goes on, so it has ended */
+    record.end_ns = record.start_ns + 100;
+    gpu_join_add(correlate, &record);
     gpu_join_begin_flush(correlate);
     assert_true(flush());
-    assert_int_equal(left.start_ns, BASE_NS + 3000);
+    assert_int_equal(left.kind, LIVE_WORK_NONE);
+    live_state_reset();
 }
 
 static bool has_slept;
@@ -722,6 +763,7 @@ int main(void)
         TEST(test_the_live_state_learns_of_ends),
         TEST(test_ends_without_spans),
         TEST(test_the_oldest_work_that_has_not_ended),
+        TEST(test_a_collective_that_a_flush_takes_has_not_ended),
         TEST(test_what_is_missing_makes_ends_unknown),
         TEST(test_gathered_bytes_are_those_of_all_ranks),
         TEST(test_all_ranks_have_the_same_key),
