@@ -159,7 +159,8 @@ def model_text(calls):
         lines = []
         for call in rows:
             first = index.get(tuple(call.params), 0)
-            flags = f"{int(call.is_default)}, {int(call.has_activity)}"
+            is_graph = re.match(r"cu(da)?GraphLaunch", call.name)
+            flags = f"{int(call.is_default)}, {int(call.has_activity)}, {int(bool(is_graph))}"
             lines.append(f"    [{call.cbid}] = {{{names.add(call.name)}, {first}, {len(call.params)}, "
                          f"CALL_GROUP_{call.group.upper()}, {flags}}}, /* {call.name} */")
         tables += (f"\nconst struct call_info call_table_{domain}[{calls.counts[domain]}] = {{\n" + "\n".join(lines)

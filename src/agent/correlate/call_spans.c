@@ -48,12 +48,6 @@ static void take_events(struct correlate *c, uint64_t tid, uint64_t start_ns, ui
     c->span.events = c->calls.events;
 }
 
-static bool launches_graph(enum call_domain domain, const struct call_info *info)
-{
-    const char *name = call_name(info) + (domain == CALL_RUNTIME ? strlen("cuda") : strlen("cu"));
-    return *name == 'G' && strncmp(name, "GraphLaunch", strlen("GraphLaunch")) == 0;
-}
-
 static uint32_t expectations(const struct correlate *c, const struct call_record *call,
                              const struct call_info *info)
 {
@@ -61,7 +55,7 @@ static uint32_t expectations(const struct correlate *c, const struct call_record
         return 0;
     if (info->group != CALL_GROUP_LAUNCH)
         return PENDING_EXPECTED;
-    bool graph = c->options.expects_graphs && launches_graph((enum call_domain)call->head.domain, info);
+    bool graph = c->options.expects_graphs && info->launches_graph;
     return PENDING_EXPECTED | PENDING_KERNEL | (graph ? PENDING_GRAPH : 0);
 }
 
@@ -152,7 +146,7 @@ __attribute__((noinline)) static void link_nodes(struct correlate *c, uint64_t t
 static inline void note_graphs(struct correlate *c, uint64_t tid, const struct call_record *call,
                                const struct call_info *info, const struct parent *parent)
 {
-    if (launches_graph((enum call_domain)call->head.domain, info))
+    if (info->launches_graph)
         graphs_launch(c->graphs, call);
     else if (info->group == CALL_GROUP_GRAPH && makes_device_graph(call, info))
         note_device_graph();

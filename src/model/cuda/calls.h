@@ -60,9 +60,10 @@ struct call_info {
     uint32_t name;  /* offset into call_names: without version suffix, "_ptsz" kept; 0: no such call */
     uint16_t param; /* index of the first parameter in call_params */
     uint8_t param_count;
-    uint8_t group;     /* enum call_group */
-    bool is_default;   /* in the default set */
-    bool has_activity; /* CUPTI may report GPU work for it */
+    uint8_t group;       /* enum call_group */
+    bool is_default;     /* in the default set */
+    bool has_activity;   /* CUPTI may report GPU work for it */
+    bool launches_graph; /* an executable one */
 };
 
 extern const char call_names[];

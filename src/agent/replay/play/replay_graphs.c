@@ -23,7 +23,7 @@ void replay_graphs_created(uint64_t exec, bool is_on)
 static bool launches_graph(const struct call_record *call)
 {
     const struct call_info *info = call_info(call->head.domain, call->head.cbid);
-    return info && strstr(call_name(info), "GraphLaunch") && call->present & 1;
+    return info && info->launches_graph && call->present & 1;
 }
 
 enum replay_graph_records replay_graphs_launched(const struct call_record *call, bool is_on)
