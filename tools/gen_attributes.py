@@ -177,7 +177,7 @@ def call_arguments():
     body = re.search(r"const struct call_param call_params\[\] = \{(.*?)\n\};", text, re.S)[1]
     params = re.findall(r"\{(\d+), PARAM_(\w+), \d+\}", body)
     found = {key: (set(), set(), set()) for key in keys}
-    rows = re.findall(r"= \{\d+, (\d+), (\d+), CALL_GROUP_\w+, (\d), \d\}, /\* (\w+) \*/", text)
+    rows = re.findall(r"= \{\d+, (\d+), (\d+), CALL_GROUP_\w+, (\d), \d, \d\}, /\* (\w+) \*/", text)
     for first, count, is_default, name in rows:
         for key, kind in params[int(first):int(first) + int(count)]:
             types, usual, others = found[keys[int(key)]]

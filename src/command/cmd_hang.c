@@ -112,8 +112,9 @@ static void print_json(const struct command_line *line, struct hang_model *model
     json_write_array(&json, "jobs");
 }
 
-/* Analyzes the jobs, which the model is divided into. Returns whether one hangs. */
-static bool analyze(const struct command_line *line, struct hang_model *model)
+/* Analyzes the jobs, which the model is divided into. Returns whether one hangs; `any`: whether one was
+ * shown. */
+static bool analyze(const struct command_line *line, struct hang_model *model, bool *any)
 {
     struct hang_style style = {line->columns ? line->columns : terminal_columns(STDOUT_FILENO),
                                text_locale_is_utf8()};
@@ -128,6 +129,7 @@ static bool analyze(const struct command_line *line, struct hang_model *model)
         bool is_old = hang_has_ended(&jobs[i]) && line->files.count == 0;
         hangs |= verdict.is_stall && !is_old;
         bool is_shown = verdict.kind != HANG_NOTHING || !is_old;
+        *any |= is_shown;
         if (is_shown && line->is_json)
             hang_write(&json, &jobs[i], &verdict);
         else if (is_shown)
@@ -144,17 +146,17 @@ static int run(struct command_line *line)
 {
     struct hang_model model = {0};
     struct hang_host host = {0};
-    bool is_good = read_all(line, &model, &host), is_empty = model.rank_count == 0;
+    bool is_good = read_all(line, &model, &host), any = false;
     if (line->is_json)
         print_json(line, &model);
-    bool hangs = analyze(line, &model);
+    bool hangs = analyze(line, &model, &any);
     if (line->is_json)
         puts("]}");
     size_t unknown = line->gathering.unknown_count;
     hang_gather_deinit(&line->gathering);
     if (!is_good)
         return EXIT_FAILED;
-    if (is_empty && !(line->is_json && line->is_this_host))
+    if (!any && !(line->is_json && line->is_this_host))
         return complain_none(line, &host);
     return hangs ? EXIT_HANG : unknown ? EXIT_FAILED : EXIT_OK;
 }

@@ -62,10 +62,13 @@ def main():
     def pace(one):
         return 1 / one["decode_seconds"]
 
+    def fast_pace(one):
+        return 1 / one["fast_seconds"]
+
     if options.rounds:
         made = run(options, "modes", MODES, options.rounds, True)
         print(f"{options.size}: {sum(one['iterations'] for one in made['blocks'])} iterations", flush=True)
-        for what, value in (("blocks", speed), ("iterations that decode", pace)):
+        for what, value in (("blocks", speed), ("iterations that decode", pace), ("the fastest tenth of them", fast_pace)):
             turns = [{one["mode"]: value(one) for one in made["blocks"] if one["round"] == turn} for turn in range(options.rounds)]
             for mode in MODES[1:]:
                 say(f"{options.size}, one process, {what}, {mode} against asleep", [turn[mode] / turn["asleep"] for turn in turns])

@@ -53,6 +53,7 @@ class Job:
         self.control = self.folder.parent / "control"
         self.control.mkdir(mode=0o700, exist_ok=True)
         environment = {**os.environ, **ENVIRONMENT, "MASTER_PORT": str(next(PORTS)), "WORLD_SIZE": str(RANKS),
+                       "TORCHELASTIC_RUN_ID": self.folder.name,  # with it, steps.traced=auto lets capture sleep between sampled steps
                        "CUSPAN_CONTROL_DIRECTORY": str(self.control)}
         if BACKEND == "nccl":
             environment["CUDA_VISIBLE_DEVICES"] = ",".join(str(RANKS * pair + i) for i in range(RANKS))

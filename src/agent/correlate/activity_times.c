@@ -83,7 +83,7 @@ __attribute__((cold)) bool activity_times_complete(struct correlate *c, const st
         *error = &c->join.goes_on;
         *completed = *record;
         completed->start_ns = record->start_ns ? record->start_ns : call->start_ns;
-        completed->end_ns = c->join.goes_on.reported_ns;
+        completed->end_ns = clock_now_ns(); /* after its launch, which may be later than the flush's start */
         return true;
     }
     if (!*error)

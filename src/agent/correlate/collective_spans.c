@@ -257,7 +257,8 @@ static void put_identity(struct span *span, const struct carried *carried)
         return;
     if (first->has & COLLECTIVE_HAS_ORDINAL) {
         span_attr_int(span, ATTR(SEMCONV_COLLECTIVE_ORDINAL), (int64_t)first->ordinal);
-        span_attr_pointer(span, ATTR(SEMCONV_COLLECTIVE_KEY), key_of(carried));
+        if (!carried->goes_on) /* other ranks have times */
+            span_attr_pointer(span, ATTR(SEMCONV_COLLECTIVE_KEY), key_of(carried));
     }
     if (first->has & COLLECTIVE_HAS_RANKS)
         span_attr_int(span, ATTR(SEMCONV_COLLECTIVE_RANKS), first->ranks);
@@ -277,6 +278,8 @@ static void put_bytes(struct span *span, const struct carried *carried)
     if (!carried->first || !carried->knows_bytes)
         return;
     span_attr_int(span, ATTR(SEMCONV_COLLECTIVE_BYTES), (int64_t)carried->bytes);
+    if (carried->goes_on)
+        return;
     span_attr_double(span, ATTR(SEMCONV_COLLECTIVE_ALGBW), (double)carried->bytes / seconds);
     if (ranks_of(carried->first) || collective_is_p2p(carried->operation))
         span_attr_double(span, ATTR(SEMCONV_COLLECTIVE_BUSBW), carried->bus_bytes / seconds);
@@ -345,6 +348,8 @@ static void emit(struct correlate *c, const struct activity_record *record, cons
     put_identity(span, carried);
     put_bytes(span, carried);
     put_how(c, span, carried);
+    if (carried->goes_on)
+        span_attr_bool(span, ATTR(SEMCONV_CUDA_UNFINISHED), true);
     span_attr_string(span, ATTR(SEMCONV_COLLECTIVE_SOURCE), source_of(carried));
     if (!step_spans_emit_work(c, step, span, is_wanted(c, step, carried), 0))
         return;

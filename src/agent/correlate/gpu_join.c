@@ -156,6 +156,8 @@ static void note_unfinished(struct correlate *c, const struct activity_record *r
                             const struct pending_call *call)
 {
     struct gpu_left *left = &c->join.unfinished;
+    if (!call && c->join.goes_on.reported_ns && has_a_call(c, record) && !record->end_ns)
+        c->join.taken.count = GPU_TAKEN_MAX + 1; /* its call will wait for it forever */
     if (!call || !(call->flags & PENDING_KERNEL) || record->end_ns)
         return;
     if (!left->kind || call->start_ns < left->start_ns)
@@ -235,6 +237,7 @@ static void add_without_times(struct correlate *c, const struct activity_record 
     struct gpu_work work = work_of(c, &completed, call, !error);
     work.error = error;
     c->join.is_going_on = error == &c->join.goes_on;
+    work.is_on_gpu &= !c->join.is_going_on; /* its times are no duration */
     activity_spans_add(c, &work);
     c->join.is_going_on = false;
 }

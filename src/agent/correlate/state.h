@@ -58,7 +58,7 @@ struct gpu_join {
     struct gpu_left unfinished;                /* the oldest kernel whose record has no end */
     struct gpu_taken taken;
     bool taken_before;            /* some was, when the current flush began */
-    struct context_error goes_on; /* no error: that a flush is in progress, and when it began */
+    struct context_error goes_on; /* no error; reported_ns is not 0 while a flush is in progress */
     bool is_going_on;             /* the work at hand has not ended */
 };
 

@@ -48,7 +48,8 @@ static struct {
     struct live_look look;
     uint64_t call_ids[LIVE_CUDA_CALLS]; /* of look.cuda_calls */
     uint32_t latest;                    /* index of the later look in buffers->stacks */
-    uint64_t flushed_ns;                /* when a flush was requested; 0: not since something moved */
+    uint64_t
+        flushed_ns; /* when a flush was requested, as if no look had missed; 0: not since something moved */
 } watch = {.lock = PTHREAD_MUTEX_INITIALIZER, .memory = {.number = -1}};
 
 static bool sleep_or_stop(uint64_t ns)
@@ -93,16 +94,18 @@ static bool is_in_nccl(void)
     return false;
 }
 
-/* The same end has always the same time, whatever the clocks do: a change is a movement. */
-static uint64_t gpu_ended_ns(const struct live_header *live)
+/* The same end has always the same time: a change is a movement. One in the future is of a clock that was set
+ * back, and forgotten. */
+static uint64_t gpu_ended_ns(struct live_header *live)
 {
     static uint64_t end_ns, ended_ns;
     uint64_t latest_ns = atomic_load_explicit(&live->gpu_end_ns, memory_order_relaxed);
-    if (latest_ns == end_ns)
-        return ended_ns;
-    uint64_t since_ns = clock_now_ns() - latest_ns, now_ns = clock_monotonic_ns();
+    uint64_t time_ns = clock_now_ns(), now_ns = clock_monotonic_ns();
+    if (latest_ns > time_ns + NS_PER_SECOND)
+        (void)atomic_compare_exchange_strong(&live->gpu_end_ns, &latest_ns, 0);
+    else if (latest_ns && latest_ns != end_ns)
+        ended_ns = latest_ns < time_ns ? now_ns - (time_ns - latest_ns) : now_ns;
     end_ns = latest_ns;
-    ended_ns = since_ns < now_ns ? now_ns - since_ns : now_ns; /* in the future: now */
     return ended_ns;
 }
 
@@ -134,7 +137,9 @@ static void store(const struct stall_look *look, enum live_watch state)
     watch.look.looked_ns = look->now_ns;
     watch.look.moved_ns = watch.stall.moved_ns;
     watch.look.stalls = watch.stall.stalls;
-    watch.look.stalled_ns = watch.stall.reports ? watch.stall.stalled_ns : 0;
+    watch.look.stalled_ns = state == LIVE_STALLED ? watch.stall.stalled_ns
+                            : state == LIVE_STILL ? stall_since_ns(&watch.stall)
+                                                  : 0;
     watch.look.gpu_ended_ns = look->gpu_ended_ns;
     watch.look.realtime_offset_ns = (int64_t)(clock_read_ns(CLOCK_REALTIME) - clock_monotonic_ns());
     live_note_look(&watch.look);
@@ -173,14 +178,14 @@ static void learn_more(const struct stall_look *look)
 {
     struct buffers *b = watch.buffers;
     struct error err;
-    if (watch.flushed_ns && watch.stall.moved_ns > watch.flushed_ns) {
+    if (watch.flushed_ns && watch.stall.moved_ns - watch.stall.missed_ns > watch.flushed_ns) {
         note_lines(NULL, NULL);
         watch.flushed_ns = 0;
     }
     uint64_t still_ns = look->now_ns - watch.stall.moved_ns;
     if (watch.flushed_ns || still_ns < watch.stall.after_ns || !is_waiting(look))
         return;
-    watch.flushed_ns = look->now_ns;
+    watch.flushed_ns = look->now_ns - watch.stall.missed_ns;
     watch.options.request_flush();
     watch.options.ask_gpus();
     thread_stacks_look(&b->stacks[watch.latest], watch.options.stacks);
@@ -242,7 +247,8 @@ static void *run(void *unused)
         struct stall_look look = take_look();
         enum stall_event event = stall_note(&watch.stall, &look);
         learn_more(&look);
-        bool is_still = watch.flushed_ns && watch.stall.busy_ns;
+        uint64_t since_ns = stall_since_ns(&watch.stall);
+        bool is_still = since_ns && look.now_ns - since_ns >= watch.stall.after_ns;
         store(&look, watch.stall.reports ? LIVE_STALLED
                      : is_still          ? LIVE_STILL
                                          : LIVE_MOVING); /* first: a report may block */

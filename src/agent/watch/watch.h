@@ -46,8 +46,8 @@ struct watch_options {
  * state, either. Once per process. */
 enum status watch_start(const struct watch_options *options, struct error *err) MUST_CHECK;
 
-/* Makes a last look, ends the thread, and removes the file unless the process stands still. Waits for at most
- * 200 ms; the thread may be blocked by a disk. */
+/* Makes a last look, ends the thread, and removes the file unless the process stands still or has
+ * communicators. Waits for at most 200 ms; the thread may be blocked by a disk. */
 void watch_stop(void);
 
 /* In a forked child: there is no thread, and nothing is written. Async-signal-safe. */

@@ -153,11 +153,8 @@ struct hang_rank *hang_add_live(struct hang_model *model, const char *host, cons
     rank->looked_ns = view->looked_ns ? view->looked_ns + (uint64_t)view->realtime_offset_ns : 0;
     rank->is_still = view->watch == LIVE_STALLED || view->watch == LIVE_STILL ||
                      view->looked_ns > view->moved_ns + HANG_STILL_NS;
-    uint64_t since_ns = view->watch == LIVE_STALLED ? view->stalled_ns
-                        : view->watch == LIVE_STILL ? view->moved_ns
-                                                    : view->looked_ns;
-    if (view->looked_ns > since_ns)
-        rank->stalled_ns = view->looked_ns - since_ns;
+    if ((view->watch == LIVE_STALLED || view->watch == LIVE_STILL) && view->looked_ns > view->stalled_ns)
+        rank->stalled_ns = view->looked_ns - view->stalled_ns;
     rank->step = view->steps ? view->step_number : -1;
     set_where(model, rank, view);
     rank->seats = xcalloc(view->communicator_count + 1, sizeof *rank->seats);
@@ -203,6 +200,8 @@ static size_t job_of_single(const struct hang_model *jobs, size_t known, size_t 
         const struct hang_rank *first = &jobs[i].ranks[0];
         if (first->rank < 0 || first->user != rank->user || first->world_size != rank->world_size)
             continue;
+        if (rank->end == HANG_UNKNOWN && hang_has_ended(&jobs[i]))
+            continue; /* an earlier start of the job */
         if (i < known && found != count)
             return count; /* either of two */
         if (found == count)

@@ -108,7 +108,7 @@ static void add_gaps(struct text *text, const struct hang_model *model, const st
     size_t missing = hang_add_silent(&silent, model);
     bool may_be_pause = verdict->kind != HANG_NOTHING && !verdict->is_stall;
     text_add(text, may_be_pause
-                       ? "whether it hangs or pauses: the job has paused as long before, or is young\n"
+                       ? "whether it hangs or pauses: it is no stall yet by the job's earlier pauses\n"
                        : "");
     if (missing)
         text_add_format(text, "%zu of %zu ranks (%s)\n", missing, hang_expected(model), silent.data);
@@ -222,6 +222,7 @@ void hang_write(struct json_writer *json, const struct hang_model *model, const 
     add_gaps(&gaps, model, verdict);
     json_write_object(json, NULL);
     json_write_text(json, "kind", hang_kind_word(verdict->kind));
+    json_write_bool(json, "stall", verdict->is_stall);
     json_write_bool(json, "sure", verdict->is_sure);
     json_write_text(json, "headline", headline.data);
     json_write_bool(json, "ended", hang_has_ended(model));

@@ -844,8 +844,11 @@ const struct command commands[] = {
             "With --job, --pods or --hosts, it runs cuspan hang --json --this-host there. Hosts that give no "
             "answer are named."
             "\n\n"
-            "The exit status is 3 if a job hangs, 0 if none does, and 1 if nothing is known, a FILE cannot "
-            "be read, or no job hangs on the hosts that answer, and others do not.",
+            "The exit status is 3 if a job hangs, 0 if none does or it may be a pause (\"No movement\"), and "
+            "1 if "
+            "nothing is known, a FILE cannot be read, or no job hangs on the hosts that answer, and others "
+            "do "
+            "not.",
         .options = hang_options,
         .examples = hang_examples,
         .related = "top ps",

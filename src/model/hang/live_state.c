@@ -299,14 +299,16 @@ void live_note_datatype(const struct live_name *name, uint8_t datatype)
         SET(entry->datatype, datatype);
 }
 
+/* Only for the pipeline thread; 0: no flush so far. */
+static uint64_t flush_ended_ns;
+
 void live_forget_launches(void)
 {
     struct live_header *live = current();
-    uint64_t earlier_ns = live ? GET(live->flush_began_ns) : 0;
-    for (uint32_t i = 0; earlier_ns && i < LIVE_COMMUNICATORS; i++)
+    for (uint32_t i = 0; live && flush_ended_ns && i < LIVE_COMMUNICATORS; i++)
         for (uint32_t n = 0; n < LIVE_ENTRIES; n++) {
             struct live_entry *entry = &communicator_at(live, i)->entries[n];
-            if (GET(entry->enqueued_ns) <= earlier_ns)
+            if (GET(entry->enqueued_ns) <= flush_ended_ns)
                 atomic_fetch_and_explicit(&entry->flags, (uint8_t)~LIVE_TRACED, memory_order_relaxed);
         }
 }
@@ -316,6 +318,7 @@ void live_note_flush(const struct live_flush *flush)
     struct live_header *live = current();
     if (!live)
         return;
+    flush_ended_ns = clock_monotonic_ns();
     SET(live->work, (uint32_t)flush->work);
     SET(live->work_began_ns, flush->work_began_ns);
     atomic_store_explicit(&live->flush_began_ns, flush->began_ns, memory_order_release);
@@ -428,5 +431,6 @@ void live_state_reset(void)
 {
     live_state_forget();
     memset(counts, 0, sizeof counts);
+    flush_ended_ns = 0;
     memset(&self, 0, sizeof self);
 }

@@ -168,7 +168,7 @@ struct live_header {
     uint64_t looked_ns;    /* the last look */
     uint64_t moved_ns;     /* when something moved last (stall.h) */
     uint64_t stalls;       /* so far, this one included */
-    uint64_t stalled_ns;   /* since when, if LIVE_STALLED */
+    uint64_t stalled_ns;   /* since when, if LIVE_STILL or LIVE_STALLED */
     uint64_t gpu_ended_ns; /* the latest known end of work of the GPU; 0: none */
     uint64_t exact_ns;     /* ends up to this time are known; 0: no forced flush so far */
 

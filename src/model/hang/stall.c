@@ -20,6 +20,11 @@ uint64_t stall_interval_ns(const struct stall *stall)
     return smaller(stall->after_ns / STALL_LOOKS, NS_PER_SECOND);
 }
 
+uint64_t stall_since_ns(const struct stall *stall)
+{
+    return stall->busy_ns ? larger(stall->moved_ns, stall->busy_ns) : 0;
+}
+
 static uint32_t kind_of(const struct stall_look *look)
 {
     bool is_first = look->steps > 0 && look->steps <= STALL_WARM_UP;
@@ -65,6 +70,7 @@ static void skip_late(struct stall *stall, uint64_t now_ns)
         return;
     uint64_t missed_ns = passed_ns - interval_ns;
     stall->moved_ns += missed_ns;
+    stall->missed_ns += missed_ns;
     if (stall->busy_ns)
         stall->busy_ns += missed_ns;
 }
@@ -90,12 +96,11 @@ static enum stall_event report(struct stall *stall, uint64_t now_ns)
     uint64_t repeat_ns = STALL_REPEAT * stall->after_ns * (stall->reports > STALL_OFTEN ? 6 : 1);
     bool is_first = stall->reports == 0;
     if (is_first) {
-        stall->stalled_ns = larger(stall->moved_ns, stall->busy_ns);
+        stall->stalled_ns = stall_since_ns(stall);
         stall->is_alarm = false;
         stall->stalls++;
     }
-    bool alarms =
-        !stall->is_alarm && now_ns - larger(stall->moved_ns, stall->busy_ns) >= stall_alarm_ns(stall);
+    bool alarms = !stall->is_alarm && now_ns - stall_since_ns(stall) >= stall_alarm_ns(stall);
     if (!is_first && !alarms && now_ns - stall->reported_ns < repeat_ns)
         return STALL_NOTHING;
     stall->is_alarm |= alarms;
@@ -117,15 +122,16 @@ enum stall_event stall_note(struct stall *stall, const struct stall_look *look)
         if (moved_ns > stall->reported_ns)
             event = end(stall);
     }
-    uint64_t known = stall->last.now_ns ? larger(stall->last.steps, STALL_WARM_UP) : look->steps;
+    uint64_t known = larger(stall->last.steps, STALL_WARM_UP);
+    if (stall->last.now_ns && stall->last.step_kind == look->step_kind && look->steps > known)
+        stall->kinds[kind_of(look)].steps += look->steps - known;
     stall->last = *look;
-    stall->kinds[kind_of(look)].steps += look->steps > known ? look->steps - known : 0;
     if (!is_busy) {
         stall->busy_ns = 0;
         return event ? event : end(stall);
     }
     if (!stall->busy_ns)
         stall->busy_ns = look->now_ns;
-    bool stands = look->now_ns - larger(stall->moved_ns, stall->busy_ns) >= stall_limit_ns(stall);
+    bool stands = look->now_ns - stall_since_ns(stall) >= stall_limit_ns(stall);
     return stands || stall->reports ? report(stall, look->now_ns) : event;
 }

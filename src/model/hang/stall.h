@@ -48,6 +48,7 @@ struct stall {
     uint64_t after_ns; /* set it; the rest is zero at first */
     struct stall_look last;
     uint64_t moved_ns;   /* when something moved; 0: no look so far */
+    uint64_t missed_ns;  /* time without looks, which counts as none: moved_ns is later by it */
     uint64_t busy_ns;    /* since when something is in progress; 0: nothing is */
     uint64_t stalled_ns; /* since when it stands still; 0: it does not */
     uint64_t reported_ns;
@@ -56,7 +57,7 @@ struct stall {
     uint64_t stalls;  /* so far */
     struct {
         uint32_t looks;            /* that saw something move */
-        uint64_t steps;            /* that have ended */
+        uint64_t steps;            /* that began, between two looks that saw this kind */
         uint64_t longest, earlier; /* pauses in ns, of the current and the previous window */
         uint64_t ever;
     } kinds[STALL_KINDS];
@@ -68,6 +69,8 @@ enum stall_event { STALL_NOTHING, STALL_BEGINS, STALL_REPEATS, STALL_ALARMS, STA
 
 enum stall_event stall_note(struct stall *stall, const struct stall_look *look);
 
+/* Since when something is in progress and nothing moves; 0: nothing is in progress. */
+uint64_t stall_since_ns(const struct stall *stall);
 /* How long nothing may move now. */
 uint64_t stall_limit_ns(const struct stall *stall);
 /* How long nothing may move until it is an alarm. */

@@ -1,4 +1,4 @@
-/* What a forced flush of CUPTI does while a kernel hangs: whether it returns, whether calls beside it wait, and which records come, and
+/* A forced flush of CUPTI while a kernel hangs: whether it returns, whether calls beside it wait, and which records come, and
  * how often.
  *
  *   forced CUPTI classic|subscriber FLUSHES none|launch|memory

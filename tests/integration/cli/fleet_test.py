@@ -1026,7 +1026,7 @@ class Lists(unittest.TestCase):
         sizes = {"BYTES": "bytes", "PITCH": "pitch", "CHANNELS": "unknown", "FORMAT": "unknown"}
         self.assertEqual(listed.pop("memory"), [[name, kind.lower(), sizes[size]] for name, kind, size in ledger])
         for group, names in listed.items():
-            found = set(re.findall(rf"CALL_GROUP_{group.upper()}, \w+, \w+\}}, /\* (\w+) \*/", text))
+            found = set(re.findall(rf"CALL_GROUP_{group.upper()}, \w+, \w+, \w+\}}, /\* (\w+) \*/", text))
             self.assertGreater(len(found), 10)
             self.assertEqual(names, sorted(found), group)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `cuspan hang` says of live states that agents left on two H200s, and of its truth, which the program wrote (tests/gpu/hangs.sh with
+"""Live states that agents left on two H200s: `cuspan hang` must name the truth, which the program wrote (tests/gpu/hangs.sh with
 steps.traced=auto). The jobs were killed 6 to 15 s after the fault, so their last second is judged."""
 import argparse
 import json

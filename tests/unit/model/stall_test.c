@@ -114,6 +114,41 @@ static void test_an_end_counts_as_of_its_time(void **state)
     assert_int_equal(wait(90, STALL_BEGINS), 60); /* four times the pause since the end */
 }
 
+/* One look sees twenty steps and the first checkpoint: nothing is known of checkpoints. */
+static void test_steps_of_another_kind_teach_nothing(void **state)
+{
+    move(2);
+    now.steps += 20;
+    assert_int_equal(look(), STALL_NOTHING);
+    assert_int_equal(stall_limit_ns(&stall), 5 * NS_PER_SECOND);
+    now.steps += 20;
+    now.step_kind = STEP_CHECKPOINT;
+    assert_int_equal(wait(60, STALL_BEGINS), 31);
+}
+
+static void test_first_steps_are_not_learnt(void **state)
+{
+    now.steps = 1;
+    assert_int_equal(look(), STALL_NOTHING);
+    now.steps = 11;
+    assert_int_equal(look(), STALL_NOTHING);
+    assert_int_equal(stall_limit_ns(&stall), 30 * NS_PER_SECOND); /* 9 */
+    now.steps = 12;
+    assert_int_equal(look(), STALL_NOTHING);
+    assert_int_equal(stall_limit_ns(&stall), 5 * NS_PER_SECOND);
+}
+
+static void test_time_without_looks_is_no_movement(void **state)
+{
+    move(11);
+    uint64_t moved_ns = stall.moved_ns;
+    wait(2, STALL_BEGINS);
+    now.now_ns += 600 * NS_PER_SECOND;
+    assert_int_equal(look(), STALL_NOTHING);
+    assert_true(stall.moved_ns > moved_ns);
+    assert_int_equal(stall.moved_ns - stall.missed_ns, moved_ns);
+}
+
 static void test_before_it_is_learnt_thirty_seconds_count(void **state)
 {
     move(3);
@@ -235,6 +270,9 @@ int main(void)
         TEST(test_first_steps_alarm_late),
         TEST(test_each_counter_moves),
         TEST(test_an_end_counts_as_of_its_time),
+        TEST(test_steps_of_another_kind_teach_nothing),
+        TEST(test_first_steps_are_not_learnt),
+        TEST(test_time_without_looks_is_no_movement),
         TEST(test_before_it_is_learnt_thirty_seconds_count),
         TEST(test_the_first_steps_may_take_longer),
         TEST(test_four_times_the_longest_pause),

@@ -19,7 +19,7 @@ struct gpu_work {
     uint64_t call_start_ns;            /* 0: unknown */
     uint64_t bytes;                    /* bytes moved by a copy or fill; 0: other work */
     uint32_t copy_kind;                /* CUpti_ActivityMemcpyKind; 0: not a copy */
-    bool is_on_gpu;                    /* false: CUPTI's own work, such as loading a module */
-    bool is_time_unknown;              /* an execution of a graph without times (activity_times.h) */
-    bool communicates;                 /* it runs a collective; only for step_stats.h */
+    bool is_on_gpu;       /* false: CUPTI's own work, or work whose end is not known: it is in no sum */
+    bool is_time_unknown; /* an execution of a graph without times (activity_times.h) */
+    bool communicates;    /* it runs a collective; only for step_stats.h */
 };

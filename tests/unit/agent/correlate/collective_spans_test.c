@@ -287,6 +287,10 @@ static void test_a_collective_that_a_flush_takes_has_not_ended(void **state)
     assert_int_equal(attr_int(work, "cuda.unfinished"), 1);
     assert_int_equal(work->span.status, SPAN_STATUS_UNSET);
     assert_true(work->span.start_ns == BASE_NS + 1000 && work->span.end_ns > work->span.start_ns);
+    const struct kept *whole = only("AllReduce");
+    assert_int_equal(attr_int(whole, "cuda.unfinished"), 1);
+    assert_null(attr(whole, "collective.key"));
+    assert_null(attr(whole, "collective.algbw"));
     gpu_join_add(correlate, &record); /* beside no flush it is lost */
     assert_int_equal(counter_get(COUNTER_lost_zero_timestamps), 1);
     gpu_join_begin_flush(correlate); /* whether it has ended since is unknown */
@@ -301,6 +305,21 @@ static void test_a_collective_that_a_flush_takes_has_not_ended(void **state)
     assert_true(flush());
     assert_int_equal(left.kind, LIVE_WORK_NONE);
     live_state_reset();
+}
+
+/* Its launch has not returned, and would always be the oldest work. */
+static void test_taken_work_without_a_call_makes_the_oldest_unknown(void **state)
+{
+    begin_nccl();
+    gpu_join_begin_flush(correlate);
+    struct activity_record record = make_kernel("k", 9, 2000, 2500);
+    record.start_ns = record.end_ns = 0;
+    gpu_join_add(correlate, &record);
+    assert_true(flush());
+    launch(9, 1000);
+    gpu_join_begin_flush(correlate);
+    assert_true(flush());
+    assert_int_equal(left.kind, LIVE_WORK_UNKNOWN);
 }
 
 static bool has_slept;
@@ -764,6 +783,7 @@ int main(void)
         TEST(test_ends_without_spans),
         TEST(test_the_oldest_work_that_has_not_ended),
         TEST(test_a_collective_that_a_flush_takes_has_not_ended),
+        TEST(test_taken_work_without_a_call_makes_the_oldest_unknown),
         TEST(test_what_is_missing_makes_ends_unknown),
         TEST(test_gathered_bytes_are_those_of_all_ranks),
         TEST(test_all_ranks_have_the_same_key),

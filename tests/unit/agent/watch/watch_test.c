@@ -228,6 +228,29 @@ static void test_a_flush_moves_nothing(void **state)
     in_child(a_flush_moves_nothing);
 }
 
+/* The first calls of a program may take six times as long. */
+static void a_call_takes_long(void)
+{
+    CHECK(watch_start(&options, &err) == STATUS_OK);
+    calls_now = 1;
+    wait_for(&flushes, 1);
+    bool is_read = false;
+    for (unsigned ms = 0; ms < PATIENCE_MS && (!is_read || view.watch <= LIVE_MOVING); ms += 5) {
+        int fd = open(file_name(), O_RDONLY | O_CLOEXEC);
+        is_read = live_view_read(fd, &view, &err) == STATUS_OK && view.has_look; /* it may be being written */
+        close(fd);
+        pause_ms(5);
+    }
+    CHECK(view.watch == LIVE_STILL || reports);
+    CHECK(view.stalled_ns > 0 && view.looked_ns - view.stalled_ns >= options.after_ns);
+    watch_stop();
+}
+
+static void test_a_call_that_takes_long_is_still(void **state)
+{
+    in_child(a_call_takes_long);
+}
+
 static void nothing_calls_nccl(void)
 {
     CHECK(watch_start(&options, &err) == STATUS_OK);
@@ -349,16 +372,21 @@ static void test_a_shortened_state_has_the_latest_calls(void **state)
     }
 }
 
-static void make_file(const char *name, time_t age_s)
+static void make_file_of(const char *name, time_t age_s, const void *bytes, size_t count)
 {
     char path[CONTROL_PATH_BYTES + 64];
     mkdir(folders[0], 0700);
     snprintf(path, sizeof path, "%s/%s", folders[0], name);
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    assert_true(fd >= 0);
+    assert_true(fd >= 0 && write(fd, bytes, count) == (ssize_t)count);
     struct timespec times[2] = {{time(NULL) - age_s, 0}, {time(NULL) - age_s, 0}};
     assert_int_equal(futimens(fd, times), 0);
     close(fd);
+}
+
+static void make_file(const char *name, time_t age_s)
+{
+    make_file_of(name, age_s, "", 0);
 }
 
 static bool has_file(const char *name)
@@ -374,13 +402,18 @@ static void test_old_files_of_ended_processes_go(void **state)
     char own[32];
     snprintf(own, sizeof own, "%d.live", (int)getpid());
     make_file("99999999.live", 2 * 24 * 3600);
-    make_file("99999998.live", 3600);
+    make_file("99999998.live", 23 * 3600);
+    fill(1, 1);
+    ((struct live_header *)(void *)memory)->watch = LIVE_OVER;
+    make_file_of("99999997.live", 3700, memory, sizeof memory);
+    make_file_of("99999996.live", 3500, memory, sizeof memory);
     make_file("1.live", 2 * 24 * 3600); /* it lives */
     make_file("99999999.sock", 2 * 24 * 3600);
     make_file(own, 60);
     live_file_open(&file, folders, 1);
     assert_true(file.file.number >= 0);
-    assert_false(has_file("99999999.live"));
+    assert_false(has_file("99999999.live") || has_file("99999997.live"));
+    assert_true(has_file("99999996.live"));
     assert_true(has_file("99999998.live") && has_file("1.live") && has_file("99999999.sock"));
     fill(1, 1);
     assert_true(live_file_write(&file, (const struct live_header *)(const void *)memory));
@@ -440,6 +473,7 @@ int main(void)
         TEST(test_a_cuda_call_hangs),
         TEST(test_a_flush_moves_nothing),
         TEST(test_nothing_hangs),
+        TEST(test_a_call_that_takes_long_is_still),
         TEST(test_a_process_without_nccl_leaves_no_file),
         TEST(test_the_memory_is_sealed),
         TEST(test_without_large_files_nobody_else_reads_it),

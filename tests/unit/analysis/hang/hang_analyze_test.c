@@ -106,6 +106,23 @@ static void test_nothing_stands_still(void **state)
     expect_headline("no rank stands still");
 }
 
+/* It can be a pause. */
+static void test_no_stall_yet(void **state)
+{
+    call_all(0, COLLECTIVE_ALL_REDUCE, 4096);
+    all.ranks[2].seats[0].calls[0].bytes = 2048;
+    for (int i = 0; i < 4; i++) {
+        all.ranks[i].watch = LIVE_STILL;
+        all.ranks[i].stalled_ns = 6000000000;
+    }
+    expect(HANG_SIZE, false, 2);
+    assert_false(verdict.is_stall);
+    struct text text = {0};
+    hang_add_summary(&text, &jobs[0], &verdict, false);
+    assert_memory_equal(text.data, "No movement for 6.00 s, 4 of 4 ranks known: rank 2", 50);
+    text_deinit(&text);
+}
+
 static void test_a_size_of_the_minority_differs(void **state)
 {
     call_all(0, COLLECTIVE_ALL_REDUCE, 4096);
@@ -440,7 +457,7 @@ static void test_json(void **state)
     struct json_writer json = JSON_WRITER(out);
     hang_write(&json, &jobs[0], &verdict);
     fclose(out);
-    assert_non_null(strstr(printed, "{\"kind\":\"host\",\"sure\":true,"));
+    assert_non_null(strstr(printed, "{\"kind\":\"host\",\"stall\":true,\"sure\":true,"));
     assert_non_null(
         strstr(printed, "\"culprits\":[{\"rank\":1,\"host\":\"node1\",\"pid\":101,\"where\":\"lock\"}]"));
     assert_non_null(strstr(printed, "\"call\":{\"communicator\":\"7\",\"size\":4,\"number\":0,\"operation\":"
@@ -473,6 +490,7 @@ static void test_many_ranks_are_shortened(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {TEST(test_nothing_stands_still),
+                                       TEST(test_no_stall_yet),
                                        TEST(test_a_size_of_the_minority_differs),
                                        TEST(test_unknown_values_do_not_differ),
                                        TEST(test_a_difference_that_has_ended_is_none),
