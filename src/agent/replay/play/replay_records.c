@@ -30,6 +30,7 @@ struct buffer {
     size_t used;
     size_t records;
     size_t records_max; /* 0: no limit */
+    bool hangs;         /* has a record of work that does not end */
 };
 
 /* A subscriber's enabled kinds and buffers. The first place is also that of the classic API. */
@@ -176,11 +177,12 @@ static bool is_default(uint64_t told_ns)
     return clock_read_ns(CLOCK_REALTIME) - told_ns < NS_PER_SECOND;
 }
 
+extern cuspan_replay_clock_fn cuspan_replay_clock;
+
 /* CUPTI reads a subscriber's clock also between two recordings, and gives the next records times by what it
  * said then (13.5). */
 static void read_clock(struct consumer *consumer)
 {
-    extern cuspan_replay_clock_fn cuspan_replay_clock;
     cupti_timestamp_fn *clock = NULL;
     uint64_t before, theirs;
     pthread_mutex_lock(&lock);
@@ -542,6 +544,7 @@ static bool fill_one_locked(unsigned place, const struct activity_record *record
     }
     struct activity_record own = in_own_time(consumer, record);
     kernels = count;
+    consumer->current.hangs |= has_hung(kernels) && activity_table[record->kind].is_gpu_work;
     take_times(&own);
     compose_record(composition, &own, consumer->current.data + consumer->current.used);
     consumer->current.used += bytes;
@@ -673,8 +676,8 @@ static void deliver_elsewhere(struct returned *returned)
 static void flush(struct consumer *consumer, bool is_forced)
 {
     pthread_mutex_lock(&lock);
-    bool is_kept =
-        is_forced ? fault(FAULT_AFTER_SHUTDOWN) != 0 : fault(FAULT_LATE_BUFFERS) != 0 || has_hung(kernels);
+    bool is_kept = is_forced ? fault(FAULT_AFTER_SHUTDOWN) != 0
+                             : fault(FAULT_LATE_BUFFERS) != 0 || consumer->current.hangs;
     bool is_delivered = consumer->current.data && !is_kept && (consumer->current.used > 0 || is_forced);
     size_t count = is_forced ? consumer->late_count : 0;
     struct returned returned = {.consumer = consumer, .count = count};
@@ -691,13 +694,15 @@ static void flush(struct consumer *consumer, bool is_forced)
 /* CUPTI's own work in a flush has a record, for a later one. */
 static void add_overhead(unsigned place)
 {
-    extern cuspan_replay_clock_fn cuspan_replay_clock;
-    uint64_t now_ns = cuspan_replay_clock();
-    struct activity_record record = {.kind = ACTIVITY_OVERHEAD, .start_ns = now_ns, .end_ns = now_ns + 1000};
     if (!fault(FAULT_FLUSH_OVERHEAD))
         return;
     pthread_mutex_lock(&lock);
-    (void)fill_one_locked(place, &record);
+    if (next_activity > 0) { /* the replay has begun */
+        uint64_t time_ns = cuspan_replay_clock() - replay.shift.time_ns;
+        struct activity_record record = {
+            .kind = ACTIVITY_OVERHEAD, .start_ns = time_ns, .end_ns = time_ns + 1000};
+        (void)fill_one_locked(place, &record);
+    }
     pthread_mutex_unlock(&lock);
 }
 
