@@ -282,17 +282,23 @@ def processes_of_session(session):
                 yield int(entry.name)
 
 
+def gpus():
+    done = subprocess.run([sys.executable, "-c", "import torch; print(torch.cuda.device_count())"], timeout=120, check=True, stdout=subprocess.PIPE,
+                          text=True)
+    return int(done.stdout)
+
+
 def one_vllm(attached, _program):
     """The engine's process, while requests are served (tests/gpu/engines.sh has the program's options)."""
     folder = attached.run.out.parent / "tmp"  # what vLLM compiles is kept there
     folder.mkdir(exist_ok=True)
-    for path in folder.glob("vllm-serve-batches-*"):
-        path.unlink()
-    written = attached.run.out / "served.json"
-    host = Host(attached.run, "vllm", [sys.executable, VLLM, "tiny", 400, 100, 200, written, "gpu_memory_utilization=0.3"],
+    written, batches = attached.run.out / "served.json", attached.run.out / "batches"
+    batches.touch()
+    gpu = int(attached.run.out.name.rpartition("-")[2]) % gpus()
+    host = Host(attached.run, "vllm", [sys.executable, VLLM, "tiny", 400, 100, 200, written, "gpu_memory_utilization=0.15"],
                 PROGRAM_S["vllm"], TMPDIR=str(folder), HF_HUB_OFFLINE="1", TORCH_SYMM_MEM_DISABLE_MULTICAST="1",
-                VLLM_ALLREDUCE_USE_SYMM_MEM="0")
-    while not any(path.stat().st_size for path in folder.glob("vllm-serve-batches-*")):
+                VLLM_ALLREDUCE_USE_SYMM_MEM="0", SERVE_BATCHES=str(batches), CUDA_VISIBLE_DEVICES=str(gpu))
+    while not batches.stat().st_size:
         if host.process.poll() is not None:
             raise Failed(host.complaint("it serves nothing"))
         time.sleep(0.02)
@@ -388,9 +394,7 @@ class Cases:
     def ddp(self, run):
         """Two ranks on two GPUs."""
         self.needs("torch")
-        done = subprocess.run([sys.executable, "-c", "import torch; print(torch.cuda.device_count())"], timeout=120, check=True,
-                              stdout=subprocess.PIPE, text=True)
-        if int(done.stdout) < 2:
+        if gpus() < 2:
             raise Skipped("one GPU")
         figures = yield from self.several(run, "ddp", one_ddp, self.count or 20, jobs=1)
         first = yield from self.first_spans(figures)
@@ -399,7 +403,8 @@ class Cases:
     def vllm(self, run):
         """vLLM as it starts by default: its graphs are older than the attach."""
         self.needs("torch", "vllm")
-        figures = yield from self.several(run, "vllm", one_vllm, self.count or 20, jobs=1)
+        figures = yield from self.several(run, "first", one_vllm, 1)  # compiles for the others
+        figures += yield from self.several(run, "vllm", one_vllm, (self.count or 20) - 1, jobs=3 * gpus())
         first = yield from self.first_spans(figures)
         return f"{len(figures)} attaches, {first}, {sum(figure.get('lost_graphs', 0) for figure in figures)} launches of older graphs counted"
 

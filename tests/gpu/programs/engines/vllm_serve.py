@@ -74,16 +74,18 @@ def make_engine(size, given):
     """Returns the engine and the file with its batches."""
     folder = Path(tempfile.gettempdir(), f"vllm-serve-{size}")  # fixed: what vLLM compiles for it is kept
     folder.mkdir(exist_ok=True)
-    handle, batches = tempfile.mkstemp(prefix="vllm-serve-batches-")
-    os.close(handle)
+    if "SERVE_BATCHES" not in os.environ:
+        handle, os.environ["SERVE_BATCHES"] = tempfile.mkstemp(prefix="vllm-serve-batches-")
+        os.close(handle)
     shape = {**SHAPES[size], "vocab_size": 32000, "max_position_embeddings": 8192}
     config = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "hidden_act": "silu",
               "bos_token_id": 1, "eos_token_id": 2, "tie_word_embeddings": False, "dtype": "bfloat16"}
-    (folder / "config.json").write_text(json.dumps({**config, **shape}), encoding="utf-8")
-    os.environ["SERVE_BATCHES"] = batches
+    made = folder / f"config.{os.getpid()}"  # others may read it
+    made.write_text(json.dumps({**config, **shape}), encoding="utf-8")
+    made.replace(folder / "config.json")
     settings = {"load_format": "dummy", "skip_tokenizer_init": True, "max_model_len": 4096, "max_num_seqs": 256, "disable_log_stats": True,
                 "scheduler_cls": "vllm_serve.Scheduler", "disable_custom_all_reduce": True, "gpu_memory_utilization": 0.5, **given}
-    return AsyncLLM.from_engine_args(AsyncEngineArgs(model=str(folder), **settings)), Path(batches)
+    return AsyncLLM.from_engine_args(AsyncEngineArgs(model=str(folder), **settings)), Path(os.environ["SERVE_BATCHES"])
 
 
 async def serve(size, requests, prompt, generated, given):
