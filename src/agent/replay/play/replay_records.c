@@ -697,7 +697,7 @@ static void add_overhead(unsigned place)
     if (!fault(FAULT_FLUSH_OVERHEAD))
         return;
     pthread_mutex_lock(&lock);
-    if (next_activity > 0) { /* the replay has begun */
+    if (next_activity > 0) { /* the replay has started */
         uint64_t time_ns = cuspan_replay_clock() - replay.shift.time_ns;
         struct activity_record record = {
             .kind = ACTIVITY_OVERHEAD, .start_ns = time_ns, .end_ns = time_ns + 1000};
