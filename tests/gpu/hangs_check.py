@@ -22,7 +22,11 @@ UNDECIDED = {"skip", "size", "order"}
 
 def job_of(document, pids):
     """The verdict on the job with these processes, and its ranks; None: there is none."""
-    ranks = [rank for rank in document.get("ranks", ()) if rank["pid"] in pids]
+    ranks = {}  # an earlier process with such a PID may have left its state
+    for rank in document.get("ranks", ()):
+        if rank["pid"] in pids and rank.get("looked_ns", 0) >= ranks.get(rank["pid"], {}).get("looked_ns", 0):
+            ranks[rank["pid"]] = rank
+    ranks = list(ranks.values())
     ids = {communicator["id"] for rank in ranks for communicator in rank.get("communicators", ())}
     for job in document.get("jobs", ()):
         is_ours = any(culprit["pid"] in pids for culprit in job["culprits"]) or job.get("call", {}).get("communicator") in ids

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #define OLD_S       (24 * 3600)
-#define OVER_S      3600 /* after which a file of a process is removed that ended as it should */
 #define LOOKED_MAX  4096 /* entries of the directory that are looked at */
 #define ENTRIES_MIN 8
 
@@ -94,7 +93,7 @@ static void remove_old(int folder)
         if (pid <= 0 || strcmp(end, LIVE_FILE_SUFFIX) != 0 ||
             fstatat(folder, entry->d_name, &found, AT_SYMLINK_NOFOLLOW) != 0)
             continue;
-        bool is_old = now - found.st_mtime > (is_over(folder, entry->d_name) ? OVER_S : OLD_S);
+        bool is_old = now - found.st_mtime > (is_over(folder, entry->d_name) ? LIVE_OVER_S : OLD_S);
         if (is_old && ((kill((pid_t)pid, 0) != 0 && errno == ESRCH) || pid == getpid()))
             unlinkat(folder, entry->d_name, 0);
     }

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LINK_NAME  "/memfd:" LIVE_STATE_NAME
@@ -177,13 +178,14 @@ void hang_read_host(struct hang_model *model, const char *proc, struct hang_host
 }
 
 /* A file of a live state says what a process of this host last did, if it has ended. */
-static enum status read_live_file(struct hang_model *model, int file, struct error *err)
+static enum status read_live_file(struct hang_model *model, int file, bool is_named, struct error *err)
 {
     struct live_view *view = xcalloc(1, sizeof *view);
     struct stat owner = {.st_uid = 0};
     enum status status = fstat(file, &owner) == 0 ? live_view_read(file, view, err)
                                                   : error_set(err, STATUS_IO, "cannot read it (%m)");
-    if (status == STATUS_OK) {
+    bool is_old = view->watch == LIVE_OVER && time(NULL) - owner.st_mtime > LIVE_OVER_S;
+    if (status == STATUS_OK && (is_named || !is_old)) {
         char name[256], state = 0;
         uint64_t ticks = 0;
         host_name(name);
@@ -240,7 +242,7 @@ void hang_read_folder(struct hang_model *model, const char *path)
         if (!text_ends_with(entry->d_name, LIVE_FILE_SUFFIX))
             continue;
         int file = files_open_at(dirfd(folder), entry->d_name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-        if (file >= 0 && read_live_file(model, file, &unused) != STATUS_OK)
+        if (file >= 0 && read_live_file(model, file, false, &unused) != STATUS_OK)
             files_give_up(file), file = -1; /* of another version, or being written */
         files_give_up(file);
     }
@@ -271,7 +273,7 @@ enum status hang_read_file(struct hang_model *model, const char *path, struct er
     if (file < 0)
         return error_set(err, STATUS_IO, "cannot read %s (%m)", path);
     enum status status =
-        is_live(file) ? read_live_file(model, file, &why) : read_lines(model, file, path, &why);
+        is_live(file) ? read_live_file(model, file, true, &why) : read_lines(model, file, path, &why);
     if (!is_input)
         close(file);
     return status == STATUS_OK ? STATUS_OK : error_set(err, status, "%s: %s", path, why.text);

@@ -49,6 +49,7 @@
 #define LIVE_STATE_NAME    "cuspan.live"
 #define LIVE_STATE_MAGIC   "cuspanLV"
 #define LIVE_FILE_SUFFIX   ".live" /* of a file with a state: PID.live */
+#define LIVE_OVER_S        3600    /* how long the file of a process counts that has ended as it should */
 #define LIVE_STATE_VERSION 1
 #define LIVE_COMMUNICATORS 64 /* per process; calls of further ones are counted only */
 #define LIVE_ENTRIES       64 /* the latest calls of a communicator; a power of two */
