@@ -845,10 +845,8 @@ const struct command commands[] = {
             "answer are named."
             "\n\n"
             "The exit status is 3 if a job hangs, 0 if none does or it may be a pause (\"No movement\"), and "
-            "1 if "
-            "nothing is known, a FILE cannot be read, or no job hangs on the hosts that answer, and others "
-            "do "
-            "not.",
+            "1 if nothing is known, a FILE cannot be read, or no job hangs on the hosts that answer, and "
+            "others do not.",
         .options = hang_options,
         .examples = hang_examples,
         .related = "top ps",

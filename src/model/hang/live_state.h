@@ -9,7 +9,7 @@
  *   a step begins                         the program's, steps_begin() header
  *   a collective's launch, its line       pipeline                     entries[], lines[]
  *   a collective has ended on the GPU     pipeline                     communicators[].completed
- *   an end of other work of the GPU       pipeline                     header
+ *   an end of work of the GPU             pipeline                     header
  *   a forced flush, and what it shows     pipeline                     header
  *   CUDA calls in progress, entries that
  *   have ended, times, stalls             cuspan/watch, once a second  cuda_calls[], flags, header
@@ -263,7 +263,7 @@ void live_note_gpu_end(uint64_t time_ns);
 /* The latest flush took records of work that had not ended, which CUPTI never repeats: of calls before it, no
  * end will be known. */
 void live_forget_launches(void);
-/* It has ended, and all its records have been read. */
+/* A forced flush has ended, and all its records have been read. */
 struct live_flush {
     uint64_t began_ns; /* 0: it did not make the ends known */
     enum live_work work;

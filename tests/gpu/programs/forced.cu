@@ -5,9 +5,10 @@
  *
  * One kernel waits for the host on a stream of its own, and 100 short ones end on another. Then FLUSHES forced flushes, each after
  * two that are not forced, 0.2 s apart, with records of CUPTI's own work, as the agent has them (classic only).
- * Beside them another thread does nothing, launches short kernels, or allocates memory of the host and frees it (which waits for the
+ * Beside them another thread does nothing, launches short kernels, or allocates memory of the GPU and frees it (which waits for the
  * kernel, as many calls of a job that hangs do). Then the kernel ends, and a last flush brings what is left. */
 #include "bare_cupti.h"
+#include "check_cuda.h"
 
 #include <algorithm>
 #include <atomic>
@@ -19,15 +20,6 @@
 #include <mutex>
 #include <thread>
 #include <unistd.h>
-
-#define CHECK(call)                                                                                          \
-    do {                                                                                                     \
-        cudaError_t result_ = (call);                                                                        \
-        if (result_ != cudaSuccess) {                                                                        \
-            printf("%s: %s\n", #call, cudaGetErrorString(result_));                                          \
-            exit(3);                                                                                         \
-        }                                                                                                    \
-    } while (0)
 
 struct kernel {
     int unfinished, finished, finished_again;

@@ -7,6 +7,7 @@
  * graph, node: with records of executions, or of each node. shared: THREADS threads launch one executable graph, on one stream,
  * on streams of their own, or on those under a lock. */
 #include "bare_cupti.h"
+#include "check_cuda.h"
 
 #include "agent/abi/cupti_abi.h"
 
@@ -19,15 +20,6 @@
 #include <thread>
 #include <unistd.h>
 #include <vector>
-
-#define CHECK(call)                                                                                          \
-    do {                                                                                                     \
-        cudaError_t result_ = (call);                                                                        \
-        if (result_ != cudaSuccess) {                                                                        \
-            printf("%s: %s\n", #call, cudaGetErrorString(result_));                                          \
-            exit(3);                                                                                         \
-        }                                                                                                    \
-    } while (0)
 
 struct call {
     uint64_t start, end;

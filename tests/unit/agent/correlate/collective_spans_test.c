@@ -307,6 +307,34 @@ static void test_a_collective_that_a_flush_takes_has_not_ended(void **state)
     live_state_reset();
 }
 
+/* Too many streams to remember: whether all have gone on is never known. */
+static void test_work_of_many_streams_is_taken(void **state)
+{
+    struct activity_record record;
+    begin_nccl();
+    gpu_join_begin_flush(correlate);
+    for (uint32_t i = 1; i <= 20; i++) {
+        launch(i, 1000 + i);
+        record = make_kernel("k", i, 2000, 2500);
+        record.stream_id = i;
+        record.start_ns = record.end_ns = 0;
+        gpu_join_add(correlate, &record);
+    }
+    assert_true(flush());
+    assert_int_equal(left.kind, LIVE_WORK_KERNEL);
+    for (uint32_t i = 1; i <= 20; i++) {
+        launch(20 + i, 3000 + i);
+        record = make_kernel("k", 20 + i, 3500, 3600);
+        record.stream_id = i;
+        record.start_ns = clock_now_ns() + NS_PER_SECOND;
+        record.end_ns = record.start_ns + 100;
+        gpu_join_add(correlate, &record);
+    }
+    gpu_join_begin_flush(correlate);
+    assert_true(flush());
+    assert_int_equal(left.kind, LIVE_WORK_UNKNOWN);
+}
+
 /* Its launch has not returned, and would always be the oldest work. */
 static void test_taken_work_without_a_call_makes_the_oldest_unknown(void **state)
 {
@@ -783,6 +811,7 @@ int main(void)
         TEST(test_ends_without_spans),
         TEST(test_the_oldest_work_that_has_not_ended),
         TEST(test_a_collective_that_a_flush_takes_has_not_ended),
+        TEST(test_work_of_many_streams_is_taken),
         TEST(test_taken_work_without_a_call_makes_the_oldest_unknown),
         TEST(test_what_is_missing_makes_ends_unknown),
         TEST(test_gathered_bytes_are_those_of_all_ranks),
