@@ -31,9 +31,12 @@ ENVIRONMENT = {"OMP_NUM_THREADS": "1", "MASTER_ADDR": "127.0.0.1", "NCCL_NVLS_EN
 def free_ports():
     """Below those that the kernel gives to connections: one of another job would have it before the job begins."""
     for port in range(20000 + os.getpid() % 5000, 32000):
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            yield port
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        yield port
 
 
 PORTS = free_ports()

@@ -61,6 +61,7 @@ struct hang_verdict {
         silent_count; /* members of the communicator that nothing is known of, if they can be the cause */
     uint32_t communicator;      /* HANG_NONE: none */
     uint64_t place;             /* of the call there, from 0; UINT64_MAX: unknown */
+    bool or_later;              /* others wait in this call or in a later one */
     struct live_call_view call; /* what others call there; operation COLLECTIVE_NONE: unknown */
     struct live_call_view own;  /* of mismatches: what the first of `ranks` calls */
     uint32_t other;             /* ORDER: the other communicator; else HANG_NONE */

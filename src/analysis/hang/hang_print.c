@@ -232,6 +232,8 @@ void hang_write(struct json_writer *json, const struct hang_model *model, const 
     json_write_array_end(json);
     if (verdict->communicator != HANG_NONE)
         write_call(json, "call", model, verdict->communicator, verdict->place, &verdict->call);
+    if (verdict->or_later)
+        json_write_bool(json, "or_later", true);
     if (verdict->other != HANG_NONE)
         write_call(json, "other_call", model, verdict->other, verdict->other_place, &verdict->own);
     else if (verdict->communicator != HANG_NONE && verdict->own.operation)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define RECENT_NS 60000000000u
+
 /* A call that ranks wait in: a place of a communicator, or a send or receive between two ranks. */
 struct node {
     uint32_t communicator; /* HANG_NONE: none */
@@ -104,6 +106,15 @@ static bool is_in_call(const struct hang_rank *rank, const struct hang_seat *sea
     return is_latest;
 }
 
+static bool has_dead(const struct waits *waits, uint32_t communicator)
+{
+    const struct hang_communicator *of = &waits->model->communicators[communicator];
+    bool is_found = false;
+    for (size_t i = 0; i < of->member_count; i++)
+        is_found |= rank_of(waits, of->members[i]->owner)->where == HANG_DEAD;
+    return is_found;
+}
+
 /* The oldest call that has certainly not ended. Work of a GPU only waits for work that was enqueued before.
  */
 static struct node find_node(const struct waits *waits, uint32_t rank)
@@ -116,6 +127,9 @@ static struct node find_node(const struct waits *waits, uint32_t rank)
             consider(&best, seat, seat->ended);
         else if (seat->is_aligned && seat->entered > least && seat->ended <= least)
             consider(&best, seat, least);
+        else if (seat->is_aligned && seat->entered > seat->ended && seat->ended > least &&
+                 has_dead(waits, seat->communicator))
+            consider(&best, seat, seat->ended); /* `least` is of a state that is older than the death */
         if (seat->entered && is_in_call(rank_of(waits, rank), seat, seat->entered - 1))
             consider(&best, seat, seat->entered - 1);
         consider_p2p(waits, &best, rank, seat);
@@ -308,6 +322,64 @@ static void judge_hosts(const struct waits *waits, struct hang_verdict *verdict)
     }
 }
 
+/* The state of a dead rank may be a second old. So if ends are lower limits, it may have made the node's
+ * call, and others wait in a later one, unless there is none. */
+static bool may_be_later(const struct waits *waits, const struct hang_verdict *verdict)
+{
+    uint64_t most = 0;
+    for (uint32_t r = 0; verdict->communicator != HANG_NONE && r < waits->model->rank_count; r++) {
+        uint64_t open = 0;
+        for (uint32_t s = 0; rank_of(waits, r)->where != HANG_DEAD && s < rank_of(waits, r)->seat_count;
+             s++) {
+            const struct hang_seat *seat = &rank_of(waits, r)->seats[s];
+            uint64_t least = waits->model->communicators[seat->communicator].least;
+            uint64_t from = seat->ended > least ? seat->ended : least;
+            if (seat->communicator == verdict->communicator && seat->is_exact)
+                return false;
+            open += seat->entered > from ? seat->entered - from : 0;
+        }
+        most = open > most ? open : most;
+    }
+    return most > 1;
+}
+
+/* Whether a rank is certainly of this start of the job: its state may be that of an earlier one. */
+static bool is_member(const struct hang_model *model, const struct hang_rank *rank)
+{
+    for (uint32_t s = 0; s < rank->seat_count; s++)
+        if (model->communicators[rank->seats[s].communicator].member_count > 1)
+            return true;
+    return false;
+}
+
+static bool is_alive(const struct hang_model *model, int64_t number)
+{
+    for (size_t i = 0; i < model->rank_count; i++)
+        if (model->ranks[i].rank == number && model->ranks[i].where != HANG_DEAD)
+            return true;
+    return false;
+}
+
+/* Dead ranks of which no call is known that others wait in. Those without a communicator must have died
+ * shortly before the others stood still. */
+static bool find_dead(const struct hang_model *model, struct hang_verdict *verdict)
+{
+    uint64_t still_ns = 0;
+    for (size_t i = 0; i < model->rank_count; i++) {
+        const struct hang_rank *rank = &model->ranks[i];
+        if (rank->where != HANG_DEAD && rank->stalled_ns && rank->looked_ns - rank->stalled_ns > still_ns)
+            still_ns = rank->looked_ns - rank->stalled_ns;
+    }
+    for (uint32_t r = 0; r < model->rank_count; r++) {
+        const struct hang_rank *rank = &model->ranks[r];
+        bool is_recent = rank->looked_ns + RECENT_NS >= still_ns;
+        if (rank->where == HANG_DEAD && !is_alive(model, rank->rank) &&
+            (is_member(model, rank) || (still_ns && is_recent)))
+            hang_verdict_add(verdict, r);
+    }
+    return verdict->rank_count > 0;
+}
+
 static void judge_inside(const struct waits *waits, struct hang_verdict *verdict)
 {
     const struct hang_communicator *of = &waits->model->communicators[verdict->communicator];
@@ -315,11 +387,13 @@ static void judge_inside(const struct waits *waits, struct hang_verdict *verdict
     for (uint32_t i = 0; i < of->member_count; i++) {
         const struct hang_seat *seat = of->members[i];
         const struct live_call_view *call = hang_call_at(seat, verdict->place);
+        const struct node *at = &waits->at[seat->owner];
         hang_verdict_add(verdict, seat->owner);
-        are_inside &= rank_of(waits, seat->owner)->gpu == HANG_GPU_COLLECTIVE && call && call->datatype;
+        are_inside &= rank_of(waits, seat->owner)->gpu == HANG_GPU_COLLECTIVE && call && call->datatype &&
+                      at->communicator == verdict->communicator && at->place == verdict->place;
     }
     verdict->kind = HANG_INSIDE;
-    verdict->is_sure = are_inside; /* otherwise a kernel before it, or other data types */
+    verdict->is_sure = are_inside; /* otherwise a kernel or call before it, or other data types */
 }
 
 static bool find_uneven(const struct waits *waits, struct hang_verdict *verdict)
@@ -349,8 +423,11 @@ static bool find_order(const struct waits *waits, struct hang_verdict *verdict)
 static void judge(const struct waits *waits, struct hang_verdict *verdict)
 {
     const struct hang_model *model = waits->model;
-    if (take_sinks(waits, SINK_HOST, verdict)) {
+    if (take_sinks(waits, SINK_HOST, verdict) || find_dead(model, verdict)) {
         judge_hosts(waits, verdict);
+        verdict->or_later = verdict->kind == HANG_DIED && may_be_later(waits, verdict);
+        for (size_t i = 0; i < verdict->rank_count && verdict->kind == HANG_DIED; i++)
+            verdict->is_sure &= is_member(model, rank_of(waits, verdict->ranks[i]));
     } else if (take_sinks(waits, SINK_KERNEL, verdict)) {
         verdict->kind = HANG_KERNEL;
         verdict->is_sure = true;

@@ -100,6 +100,7 @@ static void add_place(struct text *text, const struct hang_model *model, const s
         text_add(text, ", ");
         hang_add_call(text, &verdict->call);
     }
+    text_add(text, verdict->or_later ? ", or for a later call" : "");
 }
 
 static void add_cause(struct text *text, const struct hang_model *model, const struct hang_verdict *verdict)

@@ -295,6 +295,88 @@ static void test_a_rank_died_after_its_call(void **state)
     expect(HANG_DIED, true, 2);
 }
 
+/* As it is written once a second, it may have made more calls than its state has. */
+static void test_a_dead_rank_may_have_made_later_calls(void **state)
+{
+    for (int i = 0; i < 3; i++)
+        wait_for(2);
+    for (int i = 0; i < 4; i++)
+        all.ranks[i].seats[0].is_exact = false;
+    all.ranks[2].where = HANG_DEAD;
+    expect(HANG_DIED, true, 2);
+    expect_headline("rank 2 is dead; others wait for call 0 of communicator 7 (4 ranks), all_reduce of 4 B, "
+                    "or for a later call");
+}
+
+/* Others know that calls have ended which its state does not have yet. */
+static void test_a_dead_rank_made_later_calls(void **state)
+{
+    for (int i = 0; i < 4; i++)
+        wait_for(2);
+    for (int i = 0; i < 4; i++) {
+        all.ranks[i].seats[0].is_exact = false;
+        all.ranks[i].seats[0].completed = i == 2 ? 0 : 2;
+    }
+    all.ranks[2].where = HANG_DEAD;
+    expect(HANG_DIED, true, 2);
+    expect_headline("rank 2 is dead; others wait for call 2 of communicator 7 (4 ranks), all_reduce of 4 B, "
+                    "or for a later call");
+}
+
+/* One of them knows which calls have ended. */
+static void test_exact_ends_say_in_which_call_a_rank_died(void **state)
+{
+    for (int i = 0; i < 3; i++)
+        wait_for(2);
+    for (int i = 0; i < 4; i++)
+        all.ranks[i].seats[0].is_exact = i == 1;
+    all.ranks[1].seats[0].completed = 2;
+    all.ranks[2].where = HANG_DEAD;
+    expect(HANG_DIED, true, 2);
+    assert_false(verdict.or_later);
+}
+
+static void forget_calls(uint32_t rank)
+{
+    for (uint32_t s = 0; s < all.ranks[rank].seat_count; s++)
+        free(all.ranks[rank].seats[s].calls);
+    all.ranks[rank].seat_count = 0;
+}
+
+/* Its state is older than its first call. */
+static void rank_dies(uint64_t seconds_before)
+{
+    wait_for(2);
+    forget_calls(2);
+    all.ranks[2].where = all.ranks[2].end = HANG_DEAD;
+    for (int i = 0; i < 4; i++) {
+        all.ranks[i].stalled_ns = i == 2 ? 0 : 5000000000;
+        all.ranks[i].looked_ns = 1000000000000 + (i == 2 ? 0 : 5000000000 + seconds_before * 1000000000);
+        for (uint32_t s = 0; s < all.ranks[i].seat_count; s++)
+            all.ranks[i].seats[s].is_exact = false;
+    }
+}
+
+static void test_a_rank_died_before_its_first_call(void **state)
+{
+    rank_dies(59);
+    expect(HANG_DIED, false, 2);
+    expect_headline("rank 2 is dead; others wait for a call");
+}
+
+static void test_a_rank_of_an_earlier_start_died(void **state)
+{
+    rank_dies(61);
+    expect(HANG_UNKNOWN_CAUSE, false, -1);
+}
+
+static void test_a_dead_rank_that_was_started_again(void **state)
+{
+    rank_dies(1);
+    all.ranks[3].rank = 2;
+    expect(HANG_UNKNOWN_CAUSE, false, -1);
+}
+
 static void test_ended_and_stopped_processes(void **state)
 {
     wait_for(1);
@@ -347,6 +429,18 @@ static void test_the_network_is_sure_only_if_all_gpus_are_inside(void **state)
         all.ranks[i].seats[0].calls[0].datatype = 8;
     }
     expect(HANG_INSIDE, true, -1);
+}
+
+/* It may wait in a call before. */
+static void test_it_is_not_sure_if_ends_of_one_are_not_exact(void **state)
+{
+    call_all(0, COLLECTIVE_ALL_REDUCE, 4);
+    for (int i = 0; i < 4; i++) {
+        all.ranks[i].gpu = HANG_GPU_COLLECTIVE;
+        all.ranks[i].seats[0].calls[0].datatype = 8;
+    }
+    all.ranks[3].seats[0].is_exact = false;
+    expect(HANG_INSIDE, false, -1);
 }
 
 static void test_it_is_not_sure_if_data_types_may_differ(void **state)
@@ -506,6 +600,12 @@ int main(void)
                                        TEST(test_an_unknown_place_is_not_sure),
                                        TEST(test_death_comes_before_other_places),
                                        TEST(test_a_rank_died_after_its_call),
+                                       TEST(test_a_dead_rank_may_have_made_later_calls),
+                                       TEST(test_a_dead_rank_made_later_calls),
+                                       TEST(test_exact_ends_say_in_which_call_a_rank_died),
+                                       TEST(test_a_rank_died_before_its_first_call),
+                                       TEST(test_a_rank_of_an_earlier_start_died),
+                                       TEST(test_a_dead_rank_that_was_started_again),
                                        TEST(test_ended_and_stopped_processes),
                                        TEST(test_stopped_processes),
                                        TEST(test_a_call_of_cuda_that_waits_for_others_is_not_the_cause),
@@ -513,6 +613,7 @@ int main(void)
                                        TEST(test_a_rank_that_waits_for_its_gpu_is_behind),
                                        TEST(test_a_kernel_that_does_not_end),
                                        TEST(test_the_network_is_sure_only_if_all_gpus_are_inside),
+                                       TEST(test_it_is_not_sure_if_ends_of_one_are_not_exact),
                                        TEST(test_it_is_not_sure_if_data_types_may_differ),
                                        TEST(test_a_silent_member_may_be_the_cause),
                                        TEST(test_a_receive_waits_for_the_sender),
