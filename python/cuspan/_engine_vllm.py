@@ -95,14 +95,15 @@ class _Core:
         if not output.total_num_scheduled_tokens:  # to pass on ended requests, or for a KV cache's connector
             kind = NO_ITERATION if getattr(output, "kv_connector_metadata", None) is None else TRANSFER
         cached = output.scheduled_cached_reqs
-        names, members, tokens = cached.req_ids, self._schedule.members, output.num_scheduled_tokens
+        tokens = output.num_scheduled_tokens
         resumed, drafts = _resumed_of(cached), output.scheduled_spec_decode_tokens
         parts = self._new_parts(output.scheduled_new_reqs, tokens)
         if resumed or drafts:
             special = self._cached_parts(cached, tokens, resumed, drafts)
             output.cuspan = self._schedule.stamp(itertools.chain(parts, special), kind)
         else:
-            columns = map(members.__getitem__, names), map(tokens.__getitem__, names), cached.num_computed_tokens
+            is_one_each = output.total_num_scheduled_tokens == len(tokens)
+            columns = cached.req_ids, None if is_one_each else tokens, cached.num_computed_tokens
             output.cuspan = self._schedule.stamp(parts, kind, columns=columns)
 
     def done(self, scheduler_output: Any, *_args: Any, **_keywords: Any) -> None:
@@ -118,14 +119,14 @@ class _Core:
             if member is None:
                 yield self._admit(self._scheduler.requests[name], computed), tokens[name], computed, 0, False
             else:  # the second model runner gets all of a request again after a preemption
-                yield self._resumed(member, name), tokens[name], computed, 0, True
+                yield self._resumed(name), tokens[name], computed, 0, True
 
     def _cached_parts(self, cached: Any, tokens: Any, resumed: Any, drafts: Any) -> Iterator[Part]:
         for name, computed in zip(cached.req_ids, cached.num_computed_tokens):
             member = self._schedule.members[name]
             is_resumed = name in resumed
             if is_resumed:
-                self._resumed(member, name)
+                self._resumed(name)
             yield member, tokens[name], computed, len(drafts[name]) if name in drafts else 0, is_resumed
 
     def _admit(self, request: Any, cached_tokens: int) -> Member:
@@ -148,10 +149,9 @@ class _Core:
             attributes=noted,
         )
 
-    def _resumed(self, member: Member, name: str) -> Member:
+    def _resumed(self, name: str) -> Member:
         """The generated tokens are computed again, too."""
-        member.prefill = self._scheduler.requests[name].num_tokens
-        return member
+        return self._schedule.prefill_again(name, self._scheduler.requests[name].num_tokens)
 
     def free(self, request: Any, *_args: Any, **_keywords: Any) -> None:
         if request.request_id not in self._schedule.members:  # it was in the queue until now

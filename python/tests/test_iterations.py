@@ -1,6 +1,8 @@
 """Iterations of serving engines: the public functions, and what the adapters share."""
 
+import collections
 import pickle
+import random
 import threading
 import unittest
 from unittest import mock
@@ -180,6 +182,39 @@ class Shared(unittest.TestCase):
         """Processes without this package can unpickle it."""
         self.schedule.admit("a", "name", 10, 4, (SAMPLED, ""), 123)
         self.assertNotIn(b"cuspan", pickle.dumps(self.schedule.stamp()))
+
+    def test_columns_say_what_parts_say(self):
+        """Requests come, are computed in chunks, are preempted, and end; some have the ID of an earlier one."""
+        rng, agent = random.Random(3), FakeAgent()
+        schedule, rank, computed = Schedule(seed=5), Rank(agent, "engine", 0, 2), {}
+        for _ in range(600):
+            for key in rng.sample("abcdefghij", rng.choice((0, 0, 1, 2))):
+                has_ended = computed.pop(key, None) is not None
+                for one in schedule, self.schedule:
+                    one.end(key)
+                if not has_ended or rng.random() < 0.3:
+                    prompt = rng.randint(1, 9)
+                    for one in schedule, self.schedule:
+                        one.admit(key, key, prompt)
+                    computed[key] = 0
+            for key in rng.sample(sorted(computed), min(len(computed), rng.choice((0, 0, 0, 1)))):
+                schedule.prefill_again(key, computed[key])
+                self.schedule.members[key].prefill = computed[key]
+                computed[key] = 0
+            keys = rng.sample(sorted(computed), len(computed)) if rng.random() < 0.3 else list(computed)
+            tokens = dict.fromkeys(keys, 1) if rng.random() < 0.5 else {key: rng.randint(1, 5) for key in keys}
+            columns = keys, None if set(tokens.values()) == {1} else tokens, [computed[key] for key in keys]
+            rank.begin(schedule.stamp(columns=columns))
+            self.begin(*((self.schedule.members[key], tokens[key], computed[key], 0, False) for key in keys))
+            for key in keys:
+                computed[key] += tokens[key]
+        for key in computed:
+            schedule.end(key)
+        self.assertEqual((schedule.members, schedule._before, schedule._numbers), ({}, {}, {}))
+        self.assertEqual(agent.iterations, self.agent.iterations)
+        self.assertEqual(agent.events, self.agent.events)
+        phases = collections.Counter(part[1] for made in agent.iterations for part in made["parts"])
+        self.assertGreater(min(phases[PREFILL], phases[DECODE]), 500)
 
     def run_iteration(self, member, clock, ms, key=None):
         """One of this length. The request may end after it."""
