@@ -90,10 +90,16 @@ def _bind_nothing(module):
 
 def _warm_up(module):
     if hasattr(module.CPUWorker, "_should_warm_up_model"):  # 0.32
+        from vllm.config import set_current_vllm_config
         from vllm.v1.worker.cpu_model_runner import CPUModelRunner
 
         module.CPUWorker._should_warm_up_model = lambda _: True
-        CPUModelRunner.warming_up_model = lambda self: self.profile_run()
+
+        def warm_up(self):
+            with set_current_vllm_config(self.vllm_config):  # experts ask for it on processors with AMX
+                self.profile_run()
+
+        CPUModelRunner.warming_up_model = warm_up
 
 
 def install(names):

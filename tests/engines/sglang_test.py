@@ -147,7 +147,7 @@ class Sequences(Case):
         found = collections.Counter((made["context"], made["prompt"], made["generated"]) for made in events.requests.values())
         wanted: collections.Counter = collections.Counter()
         for at, made in enumerate(done):
-            wanted[traceparent(at), made["prompt"], 1] += 1
+            wanted[traceparent(at), made["prompt"], 0] += 1  # it returns none
             wanted[traceparent(at), made["prompt"], made["wanted"]] += self.COUNT
         self.assertEqual(found, wanted)
         self.assertEqual({made["reason"] for made in events.requests.values()}, {FINISHED})

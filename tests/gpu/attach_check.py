@@ -23,10 +23,11 @@ def is_work(span):
 
 
 def work_below(spans):
-    found = defaultdict(list)
+    """By the call that launched it. The kernel of a collective is a child of the collective, which is a child of the call."""
+    found, above = defaultdict(list), {span.span_id: span.parent_id for span in spans if "collective.operation" in span.attributes}
     for span in spans:
         if is_work(span):
-            found[span.parent_id].append(span)
+            found[above.get(span.parent_id, span.parent_id)].append(span)
     return found
 
 

@@ -77,6 +77,15 @@ class Checks(unittest.TestCase):
         self.assertEqual(list(checks.check_launches(launches()[:-1], 1)), [])
         self.assertNotEqual(list(checks.check_launches(launches(), 1)), [])
 
+    def test_a_launch_of_a_collective(self):
+        """Its kernel is a child of the collective's span."""
+        spans = launches()
+        spans[1].parent_id = "c"
+        self.assertNotEqual(list(checks.check_launches(spans)), [])
+        collective = span(12, 601, "AllReduce", **{"collective.operation": "all_reduce"})
+        spans[1].parent_id, collective.parent_id = collective.span_id, spans[0].span_id
+        self.assertEqual(list(checks.check_launches([*spans, collective])), [])
+
     def test_a_launch_that_failed(self):
         spans = launches()[:-1]
         spans[-1].status = checks.ERROR

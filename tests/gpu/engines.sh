@@ -1,9 +1,10 @@
 #!/bin/bash
 # Serving engines on this machine's GPU, held against what they say themselves.
-#   tests/gpu/engines.sh OUTDIR [CUPTI-LIBRARY [transformers|vllm|planted|ranks]]    without the last, all that can run
+#   tests/gpu/engines.sh OUTDIR [CUPTI-LIBRARY [CASE]]    without the last, all that can run
 # transformers: continuous batching, eager, with graphs and asynchronous, with every iteration recorded and with one in 64, and a
 # recording (engine.cuspanrec). vllm: as it starts by default, with CUDA graphs and asynchronous scheduling, likewise (vllm.cuspanrec).
-# planted: vLLM with a long prompt among decodes, with a thread that holds the interpreter lock, and with a KV cache that is too
+# speculation: vLLM drafts tokens on the host, without asynchronous scheduling, and on the GPU, with it. metrics: those of vLLM equal its
+# spans and what it says. planted: vLLM with a long prompt among decodes, with a thread that holds the interpreter lock, and with a KV cache that is too
 # small; the first finding must name it. ranks: vLLM on two GPUs.
 # Needs build/cuspan, build/python.zip and python3 with PyTorch and transformers 5, and vLLM for its cases.
 set -eu
@@ -26,11 +27,12 @@ wants() { [ -z "$ONLY" ] || [ "$ONLY" = "$1" ]; }
 
 # name, ratio, program, its arguments with OUT for the file that it writes
 serve() {
-    local name=$1 ratio=$2 program=$3 options=()
+    local name=$1 ratio=$2 program=$3 options=() receive=()
     shift 3
+    [ "$name" = metrics ] && receive=(python3 tests/gpu/engines_metrics.py receive "$OUT/$name.requests")
     [ "$ratio" = 1 ] && options=(--all)
     rm -f "$OUT/$name.jsonl"
-    timeout 240 build/cuspan run --set "cupti.library=$CUPTI" --set "engine.ratio=$ratio" --set "accounts_file=$OUT/$name.accounts" --set exit_deadline_ms=60000 \
+    timeout 240 "${receive[@]}" build/cuspan run --set "cupti.library=$CUPTI" --set "engine.ratio=$ratio" --set "accounts_file=$OUT/$name.accounts" --set exit_deadline_ms=60000 \
         --file "$OUT/$name.jsonl" -- python3 "$PROGRAMS/${program}_serve.py" "${@/#OUT/$OUT/$name.json}" >"$OUT/$name.txt" 2>&1 ||
         { say "$name: the program failed: $(tail -3 "$OUT/$name.txt")"; STATUS=1; return; }
     grep ' iterations, .* tokens in ' "$OUT/$name.txt" || true
@@ -66,6 +68,15 @@ if wants vllm && has_vllm; then
     serve vllm-most 1 vllm 1b 256 200 40 OUT
     serve vllm-some 0.015625 vllm 1b 256 200 40 OUT
     record vllm vllm tiny 12 60 8
+fi
+if wants speculation && has_vllm; then
+    drafts='"num_speculative_tokens": 3, "prompt_lookup_min": 2, "prompt_lookup_max": 3'
+    serve drafts-host 1 vllm tiny 50 100 30 OUT "speculative_config={\"method\": \"ngram\", $drafts}" 'scheduler_cls="vllm_serve.SyncScheduler"'
+    serve drafts-gpu 1 vllm tiny 50 100 30 OUT "speculative_config={\"method\": \"ngram_gpu\", $drafts}"
+fi
+if wants metrics && has_vllm; then
+    serve metrics 1 vllm tiny 50 100 30 OUT
+    python3 tests/gpu/engines_metrics.py compare "$OUT/metrics.requests" "$OUT/metrics.jsonl" "$OUT/metrics.json" vllm || STATUS=1
 fi
 if wants planted && has_vllm; then
     planted prefill prefill-stalls-decode 8b 48 60 500 OUT max_num_batched_tokens=4096

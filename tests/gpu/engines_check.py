@@ -54,7 +54,7 @@ def union_ns(intervals):
 
 def main():
     spans, served = list(spans_in(Path(sys.argv[1]))), json.loads(Path(sys.argv[2]).read_text(encoding="utf-8"))
-    is_all, faults, count = "--all" in sys.argv, [], int(sys.argv[-1]) if sys.argv[-1].isdigit() else 1
+    is_all, faults, gpus = "--all" in sys.argv, [], int(sys.argv[-1]) if sys.argv[-1].isdigit() else 1
     by_id = {(span.trace_id, span.span_id): span for span in spans}
     roots = sorted((span for span in spans if "engine.iteration.requests" in span.attributes), key=lambda span: span.attributes["engine.iteration.number"])
     root_ids = {(root.trace_id, root.span_id) for root in roots}
@@ -94,8 +94,8 @@ def main():
 
     # Each iteration is one trace with all ranks.
     found = collections.Counter((span.trace_id, span.parent_id) for span in all_ranks)
-    if {one: count for one in root_ids} != dict(found):
-        faults.append(f"{len(root_ids)} iterations, and {len(all_ranks)} spans of {count} ranks, of which {len(set(found) - root_ids)} have no root")
+    if {one: gpus for one in root_ids} != dict(found):
+        faults.append(f"{len(root_ids)} iterations, and {len(all_ranks)} spans of {gpus} ranks, of which {len(set(found) - root_ids)} have no root")
 
     # Links: both ways, none dangles.
     linked = [(source, target) for source in [*ranks.values(), *requests.values()] for target in source.links]
@@ -120,7 +120,7 @@ def main():
     if is_all and abs(busy - shares) > parts:
         faults.append(f"the shares add up to {shares} ns, and the iterations to {busy}")
     measured = union_ns([(span.start_ns, span.end_ns) for span in inside])
-    if is_all and count == 1 and abs(measured - busy) > 0.01 * measured:
+    if is_all and gpus == 1 and abs(measured - busy) > 0.01 * measured:
         faults.append(f"GPU time of the iterations is {busy} ns, and their spans' {measured}")
     summaries = sum("engine.iteration.summary" in root.attributes for root in roots)
     print(f"{len(requests)} requests, {len(roots)} iterations ({summaries} as summaries), {len(linked)} links, {len(serving)} GPU spans while serving, "

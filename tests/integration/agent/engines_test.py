@@ -221,16 +221,18 @@ class Engines(Case):
         self.assertEqual(sum(span.trace_id == root.trace_id for span in spans), IN_ONE + 2)
 
     def test_the_figures_of_a_recording_do_not_depend_on_rounds(self):
-        """This engine copies the results of an iteration after its end."""
+        """These engines copy the results of an iteration after its end."""
         random = "cuda.session.", "cuspan.cupti."  # depend on when CUPTI delivers
-        shown = []
-        for fail in None, "rounds":
-            result = self.replay(ROOT / "examples/engines/transformers.cuspanrec", fail=fail)
-            found = [span for span in result.spans if "engine.name" in span.attributes]
-            shown.append(sorted((span.name, span.start_ns, span.end_ns, sorted((key, str(value)) for key, value in span.attributes.items()
-                                                                               if not key.startswith(random))) for span in found))
-        self.assertEqual(len(shown[0]), 12 + 2 * 15)  # requests, iterations and ranks
-        self.assertEqual(*shown)
+        for engine in "transformers", "vllm":
+            shown = []
+            for fail in None, "rounds":
+                result = self.replay(ROOT / f"examples/engines/{engine}.cuspanrec", fail=fail)
+                found = [span for span in result.spans if span.attributes.get("engine.name") == engine]
+                shown.append(sorted((span.name, span.start_ns, span.end_ns, sorted(
+                    (key, str(value)) for key, value in span.attributes.items() if not key.startswith(random))) for span in found))
+            with self.subTest(engine):
+                self.assertEqual(len(shown[0]), 12 + 2 * 15)  # requests, iterations and ranks
+                self.assertEqual(*shown)
 
 
 if __name__ == "__main__":

@@ -15,8 +15,7 @@ import otlp_metrics  # noqa: E402
 from metrics_case import CLEAN, Case, build, main, nearly  # noqa: E402
 from backend import spans_of  # noqa: E402
 
-RECORDING = ROOT / "examples/engines/transformers.cuspanrec"
-REQUESTS, ITERATIONS = 12, 15
+REQUESTS, ITERATIONS = 12, 15  # of each recording in examples/engines
 # Of OpenTelemetry's conventions for generative AI.
 BOUNDS = {
     "gen_ai.server.request.duration": [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92],
@@ -33,41 +32,43 @@ def iterations(engine, kind="forward", rank=0):
     return (("cuda.process.rank", rank), ("engine.iteration.kind", kind), ("engine.name", engine))
 
 
-class Recorded(Case):
+class Transformers(Case):
+    ENGINE = "transformers"
+
     def expect(self, name, attributes, count, seconds):
         found = self.metrics[name][attributes]
         self.assertEqual(found[0], count, name)
         self.assertTrue(nearly(found[1], seconds), (name, found[1], seconds))
 
     def play(self, **variables):
-        spans, requests, report = self.replay(RECORDING, "--set", "engine.ratio=1", **variables)
+        spans, requests, report = self.replay(ROOT / f"examples/engines/{self.ENGINE}.cuspanrec", "--set", "engine.ratio=1", **variables)
         self.metrics = self.totals(requests)
         self.assertEqual(report["unaccounted"], 0)
         return spans, requests
 
     def test_they_equal_the_spans(self):
         spans, requests = self.play()
-        served = [span for span in spans if span.name == "transformers request"]
+        served = [span for span in spans if span.name == f"{self.ENGINE} request"]
         ranks = [span for span in spans if span.name == "rank 0"]
         self.assertEqual((len(served), len(ranks)), (REQUESTS, ITERATIONS))
 
         def seconds(*names):
             return sum(int(span.attributes[f"engine.request.{name}"]) for span in served for name in names) / 1e9
 
-        who = server("transformers")
+        who = server(self.ENGINE)
         self.expect("gen_ai.server.request.duration", who, REQUESTS, seconds("queue_time", "prefill_time", "decode_time"))
         self.expect("gen_ai.server.time_to_first_token", who, REQUESTS, seconds("queue_time", "prefill_time"))
         self.expect("gen_ai.server.time_per_output_token", who, REQUESTS, seconds("time_per_output_token"))
-        engine = (("engine.name", "transformers"),)
+        engine = (("engine.name", self.ENGINE),)
         self.expect("engine.request.queue.duration", engine, REQUESTS, seconds("queue_time"))
         for phase in "prefill", "decode":
             tokens = sum(int(span.attributes[f"engine.request.{phase}_tokens"]) for span in served)
             self.assertEqual(self.metrics["engine.tokens"][(*engine, ("engine.phase", phase))][1], tokens)
         self.assertEqual(self.metrics["engine.active_requests"][engine][1], 0)
         self.assertEqual(self.metrics["engine.preemptions"][engine][1], 0)
-        self.assertEqual(self.metrics["engine.iteration.duration"][iterations("transformers")][0], ITERATIONS)
+        self.assertEqual(self.metrics["engine.iteration.duration"][iterations(self.ENGINE)][0], ITERATIONS)
         busy = sum(int(span.attributes.get("cuda.total.gpu_time", 0)) for span in ranks) / 1e9
-        self.assertTrue(nearly(self.metrics["engine.gpu.time"][iterations("transformers")][1], busy))
+        self.assertTrue(nearly(self.metrics["engine.gpu.time"][iterations(self.ENGINE)][1], busy))
         for (name, _), points in otlp_metrics.series(requests).items():
             if name in BOUNDS:
                 self.assertEqual(list(points[-1][1].explicit_bounds), BOUNDS[name])
@@ -90,12 +91,16 @@ class Recorded(Case):
             for exemplar in getattr(points[-1][1], "exemplars", ()):
                 if exemplar.span_id and name.startswith(("gen_ai", "engine")):
                     names.setdefault(name, set()).add(ids[exemplar.trace_id.hex(), exemplar.span_id.hex()])
-        request = {"transformers request"}
+        request = {f"{self.ENGINE} request"}
         self.assertEqual(names, {**dict.fromkeys(BOUNDS, request), "engine.iteration.duration": {"rank 0"}})
 
     def test_a_program_without_an_engine_has_no_such_metrics(self):
         _, requests, _ = self.replay(ROOT / "examples/recordings/vector_add.cuspanrec")
         self.assertFalse([name for name in self.totals(requests) if name.startswith(("gen_ai", "engine"))])
+
+
+class Vllm(Transformers):
+    ENGINE = "vllm"
 
 
 class Program(Case):

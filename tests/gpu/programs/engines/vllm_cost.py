@@ -4,26 +4,34 @@ ways, so that each block has its neighbors to compare with.
     vllm_cost.py SIZE ROUNDS OUT.json MODE... [ENGINE-ARGUMENT=JSON...]
 
 A MODE is `asleep` (no request is sampled and no iteration recorded), `some` (the requests are sampled, and iterations recorded as
-engine.ratio says), `all` (each iteration is recorded), or `none` (for a process without an agent). SIZE: a shape of serve_shapes.py.
+engine.ratio says), `all` (each iteration is recorded), `none` (for a process without an agent), or `turns`: long outputs, and while all
+requests decode, the mode changes every TURN iterations, in the order of TURNS. Where the speed of the host comes in waves of seconds,
+only neighbors this close tell the cost of an iteration. SIZE: a shape of serve_shapes.py.
 OUT.json gets, for each block, its mode, iterations, tokens and seconds, and the mean seconds of an iteration in which all requests
-decode (fast_seconds: a tenth of them is faster): the rest of a block, in which they arrive, differs more from block to block."""
+decode (fast_seconds: a tenth of them is faster): the rest of a block, in which they arrive, differs more from block to block. For
+`turns`, it gets the mode and the mean seconds of each turn."""
 
 import asyncio
+import itertools
 import json
+import operator
 import os
 import random
+import statistics
 import sys
 import time
 
 import vllm_serve
 
 REQUESTS, PROMPT, GENERATED = 256, 100, 256
+TURNS, TURN, LONG = ("asleep", "some", "asleep", "all"), 64, 1060
+UNSETTLED = 4  # first iterations of a turn that do not count: the engine is an iteration ahead
 
 
 class Scheduler(vllm_serve.Scheduler):
     """Follows as the requests' IDs say."""
 
-    mode = ""
+    mode, turn = "none", 0
 
     def __init__(self, *args, **keywords):
         super().__init__(*args, **keywords)
@@ -33,13 +41,19 @@ class Scheduler(vllm_serve.Scheduler):
     def schedule(self, *args, **keywords):
         output = super().schedule(*args, **keywords)
         for new in output.scheduled_new_reqs[:1]:
-            self.mode = new.req_id.partition("-")[0]
+            self.mode, self.turn = new.req_id.partition("-")[0], 0
+        if (self.mode == "turns" or self.turn) and is_full(output):
+            self.mode = TURNS[self.turn // TURN % len(TURNS)]
+            self.turn += 1
         return output
 
     def line_of(self, output):
-        """Short, because it is written in each iteration: the time, and whether all requests decode."""
-        is_full = len(output.num_scheduled_tokens) == REQUESTS and output.total_num_scheduled_tokens == REQUESTS
-        return f"{time.monotonic():.6f} {int(is_full)}"
+        """Short, because it is written in each iteration: the time, whether all requests decode, and how this one is followed."""
+        return f"{time.monotonic():.6f} {int(is_full(output))} {self.mode}"
+
+
+def is_full(output):
+    return len(output.num_scheduled_tokens) == REQUESTS and output.total_num_scheduled_tokens == REQUESTS
 
 
 def choose_in_stamps(scheduler):
@@ -56,13 +70,13 @@ def choose_in_stamps(scheduler):
 
 
 async def block(engine, mode, at):
-    rng = random.Random(7)
+    rng, generated = random.Random(7), LONG if mode == "turns" else GENERATED
 
     async def one(request):
         count = rng.randint(1, 2 * PROMPT)
         tokens = [rng.randrange(3, 32000) for _ in range(count)]
         with vllm_serve.attached(at * REQUESTS + request, is_sampled=mode != "asleep"):
-            async for output in engine.generate({"prompt_token_ids": tokens}, vllm_serve.sampling(GENERATED), request_id=f"{mode}-{at}-{request}"):
+            async for output in engine.generate({"prompt_token_ids": tokens}, vllm_serve.sampling(generated), request_id=f"{mode}-{at}-{request}"):
                 last = output
         return len(last.outputs[0].token_ids)
 
@@ -72,13 +86,16 @@ async def block(engine, mode, at):
 
 
 def read_block(lines):
-    """Returns the number of iterations, and of those in which all requests decode the mean time, and that which a tenth is faster than: what
-    delays single iterations, on a host that others use, does not change it."""
-    made = [(float(at), full == "1") for at, full in (line.split() for line in lines)]
-    times = [after[0] - before[0] for before, after in zip(made, made[1:]) if before[1] and after[1]]
+    """Returns the number of iterations, and of those in which all requests decode the mean time, that which a tenth is faster than (what
+    delays single iterations, on a host that others use, does not change it), and the mean time in each turn."""
+    made = [(float(at), full == "1", mode) for at, full, mode in (line.split() for line in lines)]
+    times = [(before[2], after[0] - before[0]) for before, after in zip(made, made[1:]) if before[1] and after[1]]
     if not times:
         sys.exit(f"in none of {len(made)} iterations all requests decode: their outputs must be longer")
-    return {"iterations": len(made), "decode_seconds": sum(times) / len(times), "fast_seconds": sorted(times)[len(times) // 10]}
+    turns = [(mode, [seconds for _, seconds in turn][UNSETTLED:]) for mode, turn in itertools.groupby(times, key=operator.itemgetter(0))]
+    times = [seconds for _, seconds in times]
+    return {"iterations": len(made), "decode_seconds": statistics.fmean(times), "fast_seconds": sorted(times)[len(times) // 10],
+            "turns": [(mode, statistics.fmean(turn)) for mode, turn in turns if len(turn) >= TURN - UNSETTLED - 1]}
 
 
 async def measure(size, rounds, modes, given):

@@ -4,7 +4,8 @@ their own.
     vllm_serve.py SIZE REQUESTS PROMPT GENERATED OUT.json [ENGINE-ARGUMENT=JSON...]
 
 SIZE: a shape of serve_shapes.py. Each request has a traceparent. OUT.json gets what transformers_serve.py writes; the
-batches are those that vLLM's own scheduler returned. PLANT=gil: a thread of the engine's core holds the interpreter
+batches are those that vLLM's own scheduler returned. Without asynchronous scheduling (n-gram speculation on the host, for example)
+scheduler_cls must be "vllm_serve.SyncScheduler". PLANT=gil: a thread of the engine's core holds the interpreter
 lock half of the time. PLANT=prefill: a request with 3,000 tokens after every 200 ms."""
 
 import asyncio
@@ -25,6 +26,7 @@ from serve_shapes import SHAPES  # noqa: E402
 from vllm.engine.arg_utils import AsyncEngineArgs  # noqa: E402
 from vllm.sampling_params import SamplingParams  # noqa: E402
 from vllm.v1.core.sched.async_scheduler import AsyncScheduler  # noqa: E402
+from vllm.v1.core.sched.scheduler import Scheduler as VllmScheduler  # noqa: E402
 from vllm.v1.engine.async_llm import AsyncLLM  # noqa: E402
 
 try:
@@ -42,8 +44,8 @@ def hold_the_lock():
         time.sleep(0.004)
 
 
-class Scheduler(AsyncScheduler):
-    """Writes each batch into the file SERVE_BATCHES, if there is one."""
+class Writer:
+    """A scheduler that writes each batch into the file SERVE_BATCHES, if there is one."""
 
     def __init__(self, *args, **keywords):
         super().__init__(*args, **keywords)
@@ -60,6 +62,14 @@ class Scheduler(AsyncScheduler):
 
     def line_of(self, output):
         return json.dumps(list(output.num_scheduled_tokens.items()))
+
+
+class Scheduler(Writer, AsyncScheduler):
+    pass
+
+
+class SyncScheduler(Writer, VllmScheduler):
+    pass
 
 
 def attached(at, is_sampled=True):
@@ -84,7 +94,9 @@ def make_engine(size, given):
     made.write_text(json.dumps({**config, **shape}), encoding="utf-8")
     made.replace(folder / "config.json")
     settings = {"load_format": "dummy", "skip_tokenizer_init": True, "max_model_len": 4096, "max_num_seqs": 256, "disable_log_stats": True,
-                "scheduler_cls": "vllm_serve.Scheduler", "disable_custom_all_reduce": True, "gpu_memory_utilization": 0.5, **given}
+                "scheduler_cls": "vllm_serve.Scheduler", "disable_custom_all_reduce": True, "gpu_memory_utilization": 0.5,
+                "kv_cache_memory_bytes": 40 << 30,  # without it vLLM measures, and fails if another process frees memory meanwhile
+                **given}
     return AsyncLLM.from_engine_args(AsyncEngineArgs(model=str(folder), **settings)), Path(os.environ["SERVE_BATCHES"])
 
 
