@@ -120,6 +120,7 @@ cmd:valgrind valgrind
 cmd:jq jq
 cmd:python3-config python3-dev
 cmd:prometheus prometheus
+cmd:musl-gcc musl-tools
 cmd:ccache ccache
 "
 

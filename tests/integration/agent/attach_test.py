@@ -235,13 +235,17 @@ class Refusals(Case):
         self.assertIsNone(program.process.poll())
 
     def test_musl(self):
-        """A program with a mapping of that name; there is no musl here."""
-        loader = self.directory / "ld-musl-x86_64.so.1"
-        loader.write_bytes(bytes(4096))
-        code = f"import mmap; f = open({str(loader)!r}, 'r+b'); m = mmap.mmap(f.fileno(), 4096); print('ready', flush=True); input()"
-        program = Program(self, sys.executable, "-c", code)
-        self.assertEqual(program.line(), "ready")
-        self.refused(program, "uses musl")
+        compiler, source, name = shutil.which("musl-gcc"), self.directory / "small.c", self.directory / "small"
+        if not compiler:
+            self.skipTest("no musl-gcc: apt-get install musl-tools")
+        source.write_text('#include <stdio.h>\nint main(void) { puts("ready"); fflush(stdout); getchar(); puts("over"); return 0; }')
+        for options, words in (((), "uses musl"), (("-static",), "is linked statically")):
+            subprocess.run([compiler, *options, source, "-o", name], check=True)
+            program = Program(self, name)
+            self.assertEqual(program.line(), "ready")
+            self.refused(program, words)
+            self.assertEqual(program.ask(), "over")
+            program.end()
 
     def test_seccomp(self):
         program = self.host("forbid", MPROTECT, "kill")

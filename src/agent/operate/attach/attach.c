@@ -83,7 +83,9 @@ static enum status find_functions(struct attach *attach, struct error *err)
                                                         "pthread_detach"};
     const struct machine_pattern *patterns[] = {&machine_call_pattern, &machine_give_back_pattern};
     uint64_t *places[] = {&attach->borrowed.places.call, &attach->borrowed.places.give_back};
-    if (remote_maps_find(&attach->maps, "ld-musl") || remote_maps_find(&attach->maps, "libc.musl"))
+    /* The loader's link leads to the library in Debian, and the other way round in Alpine. */
+    if (remote_maps_find(&attach->maps, "ld-musl") || remote_maps_find(&attach->maps, "libc.musl") ||
+        (!has_libc(attach) && remote_maps_find(&attach->maps, "libc.so")))
         return target_refuse(&attach->target, err, "uses musl as its C library, and the agent needs glibc");
     if (!has_libc(attach))
         return target_refuse(&attach->target, err,
