@@ -548,10 +548,9 @@ enum status capture_resume(struct error *err)
     return STATUS_OK;
 }
 
-void capture_flush(bool everything)
+bool capture_flush(bool everything)
 {
-    if (is_cupti_usable() && !atomic_load(&is_released))
-        switches_flush(everything);
+    return is_cupti_usable() && !atomic_load(&is_released) && switches_flush(everything);
 }
 
 static void ignore_record(void *context, const struct activity_record *record)

@@ -97,8 +97,9 @@ bool capture_may_resume(uint64_t now_monotonic_ns);
  * wait for their GPU work. */
 void capture_watch_buffers(uint32_t waiting);
 
-/* Flushes CUPTI's finished records, or `everything`, which may block inside CUPTI. */
-void capture_flush(bool everything);
+/* Flushes CUPTI's finished records, or `everything`, which may block inside CUPTI. Returns whether CUPTI did.
+ */
+bool capture_flush(bool everything);
 
 /* Disables everything and unsubscribes. Frees nothing that CUPTI may still access. */
 void capture_stop(void);

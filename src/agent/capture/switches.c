@@ -661,7 +661,7 @@ const char *switches_take_error(void)
 
 /* Flushes CUPTI. A flush affects all subscribers, and a forced one would take another tool's unfinished
  * records, so it is not forced while such a tool records. */
-static void flush_all(bool everything)
+static bool flush_all(bool everything)
 {
     bool is_forced = everything && !other_tools_are_recording(), has_turn = turn_begin();
     uint32_t result = cupti->cuptiActivityFlushAll(is_forced ? CUPTI_FLUSH_FORCED : CUPTI_FLUSH_DEFAULT);
@@ -671,14 +671,16 @@ static void flush_all(bool everything)
         log_once(log_warn, "CUPTI does not deliver its records (%s); GPU spans may be missing",
                  cupti_result_text(cupti, result));
     read_dropped();
+    return is_forced == everything && result == CUPTI_OK;
 }
 
-void switches_flush(bool everything)
+bool switches_flush(bool everything)
 {
-    bool has_turn = other_tools_flush_begin(everything ? FLUSH_WAIT_MS : 0);
+    bool has_turn = other_tools_flush_begin(everything ? FLUSH_WAIT_MS : 0), has_flushed = false;
     if (has_turn || everything) /* otherwise the other tool's flush also delivers our records */
-        flush_all(everything);
+        has_flushed = flush_all(everything);
     other_tools_flush_end(has_turn);
+    return has_flushed;
 }
 
 static void disable_kinds(void)

@@ -24,8 +24,8 @@ bool switches_use_subscriber_api(void);
  * host threads. */
 void switches_follow(void);
 
-/* Flushes CUPTI's finished records, or `everything`. */
-void switches_flush(bool everything);
+/* Flushes CUPTI's finished records, or `everything`. Returns whether CUPTI did. */
+bool switches_flush(bool everything);
 
 /* Counts the records that CUPTI had dropped at the last flush. Call it after reading the calls from the
  * rings: the reason depends on whether one of them failed with a fatal error. */

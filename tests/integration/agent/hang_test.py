@@ -173,6 +173,15 @@ class Hang(HangCase):
             self.assertEqual((span.status, "cuda.error.code" in span.attributes), (0, False))
             self.assertGreaterEqual(span.end_ns, span.start_ns)
 
+    def test_without_a_flush_ends_are_not_exact(self):
+        """CUPTI refuses it."""
+        result = self.run_with(DDP, f"nccl-hangs=60,nccl-hangs-ms={HANG_MS},flush-refused=1000000", {"hang.after_ms": 500})
+        begins, *lasts, _ = self.longest()
+        for report in (json.loads(attributes_of(record)["cuspan.hang.report"]) for record in (begins, *lasts)):
+            self.assertEqual(report.keys() & {"exact_seconds", "oldest_work"}, set())
+            self.assertEqual({communicator["exact"] for communicator in report["communicators"]}, {False})
+        self.assertIn("CUPTI does not deliver its records", result.err)
+
     def test_a_call_that_is_slow_but_returns_soon_is_no_hang(self):
         self.run_with(DDP, "nccl-hangs=60,nccl-hangs-ms=200", {"hang.after_ms": 5000})
         self.assertEqual(self.records, [])

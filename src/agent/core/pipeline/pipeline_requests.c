@@ -198,14 +198,14 @@ void pipeline_request_hang_flush(void)
     atomic_store(&is_hang_flush_wanted, true);
 }
 
-static void end_hang_flush(uint64_t began_ns)
+static void end_hang_flush(uint64_t began_ns, bool has_flushed)
 {
     struct gpu_left left;
     correlate_settle(pipeline.correlate, clock_monotonic_ns());
     bool knows_ends = gpu_join_end_flush(pipeline.correlate, &left);
     uint64_t now_ns = clock_monotonic_ns(), since_ns = clock_now_ns() - left.start_ns;
-    live_note_flush(&(struct live_flush){.began_ns = knows_ends ? began_ns : 0,
-                                         .work = left.kind,
+    live_note_flush(&(struct live_flush){.began_ns = knows_ends && has_flushed ? began_ns : 0,
+                                         .work = has_flushed ? left.kind : LIVE_WORK_UNKNOWN,
                                          .work_began_ns = since_ns < now_ns ? now_ns - since_ns : 0});
 }
 
@@ -224,9 +224,10 @@ void pipeline_follow_hang_flush(uint64_t now_ns)
 {
     ask_hardware(now_ns);
     static uint64_t began_ns, ended_ns; /* began_ns 0: no flush is in progress */
+    static bool has_flushed;
     if (began_ns) {
         if (now_ns > ended_ns + HANG_SETTLE_NS && !capture_has_more_buffers()) {
-            end_hang_flush(began_ns);
+            end_hang_flush(began_ns, has_flushed);
             began_ns = 0;
         }
         return;
@@ -239,7 +240,7 @@ void pipeline_follow_hang_flush(uint64_t now_ns)
         return;
     gpu_join_begin_flush(pipeline.correlate);
     began_ns = clock_monotonic_ns();
-    capture_flush(true);
+    has_flushed = capture_flush(true);
     ended_ns = clock_monotonic_ns();
 }
 

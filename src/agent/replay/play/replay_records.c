@@ -719,6 +719,9 @@ uint32_t replay_records_flush(uint32_t flag)
     }
     if (!has_any)
         return CUPTI_INVALID_OPERATION;
+    static _Atomic uint64_t refused;
+    if (is_forced && atomic_fetch_add(&refused, 1) < fault(FAULT_FLUSH_REFUSED))
+        return CUPTI_INVALID_OPERATION;
     if (is_forced && fault(FAULT_FLUSH_BLOCKS))
         replay_sleep_ns(fault(FAULT_FLUSH_BLOCKS) * 1000000);
     if (fault(FAULT_FLUSH_ALONE)) {

@@ -39,6 +39,7 @@
     X(FATAL, "fatal", 1000, "after this many events CUPTI reports a fatal error and stops")                  \
     X(EXITS_FIRST, "exits-first", 1, "at exit CUPTI ends before the agent")                                  \
     X(CALL, "call", 1, "the nth CUPTI call fails")                                                           \
+    X(FLUSH_REFUSED, "flush-refused", 100, "this many forced flushes fail")                                  \
     X(FLUSH_BLOCKS, "flush-blocks", 1000, "a forced flush takes this many ms")                               \
     X(FLUSH_ALONE, "flush-alone", 5,                                                                         \
       "a flush takes this many ms; a kind that is switched meanwhile ends the program, and so does a flush " \
