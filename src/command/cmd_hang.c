@@ -82,13 +82,17 @@ static bool read_all(struct command_line *line, struct hang_model *model, struct
     return is_good;
 }
 
-static int complain_none(const struct command_line *line, const struct hang_host *host)
+/* `ended`: ranks of jobs that have ended without a hang. */
+static int complain_none(const struct command_line *line, const struct hang_host *host, size_t ended)
 {
     if (line->files.count || ways(line))
         fprintf(stderr, "cuspan hang: the %s have no ranks\n", ways(line) ? "hosts" : "files");
     else if (host->refused)
         fprintf(stderr, "cuspan hang: no process with a live state, and %zu that cannot be read; use sudo\n",
                 host->refused);
+    else if (ended)
+        fprintf(stderr, "cuspan hang: no rank is left here; %zu ended as they should in the last hour\n",
+                ended);
     else
         fprintf(stderr,
                 "cuspan hang: no process here has a live state: only ranks of a job that cuspan traces "
@@ -113,8 +117,8 @@ static void print_json(const struct command_line *line, struct hang_model *model
 }
 
 /* Analyzes the jobs, which the model is divided into. Returns whether one hangs; `any`: whether one was
- * shown. */
-static bool analyze(const struct command_line *line, struct hang_model *model, bool *any)
+ * shown; `ended`: ranks of those that were not. */
+static bool analyze(const struct command_line *line, struct hang_model *model, bool *any, size_t *ended)
 {
     struct hang_style style = {line->columns ? line->columns : terminal_columns(STDOUT_FILENO),
                                text_locale_is_utf8()};
@@ -130,6 +134,7 @@ static bool analyze(const struct command_line *line, struct hang_model *model, b
         hangs |= verdict.is_stall && !is_old;
         bool is_shown = verdict.kind != HANG_NOTHING || !is_old;
         *any |= is_shown;
+        *ended += is_shown ? 0 : jobs[i].rank_count;
         if (is_shown && line->is_json)
             hang_write(&json, &jobs[i], &verdict);
         else if (is_shown)
@@ -147,9 +152,10 @@ static int run(struct command_line *line)
     struct hang_model model = {0};
     struct hang_host host = {0};
     bool is_good = read_all(line, &model, &host), any = false;
+    size_t ended = 0;
     if (line->is_json)
         print_json(line, &model);
-    bool hangs = analyze(line, &model, &any);
+    bool hangs = analyze(line, &model, &any, &ended);
     if (line->is_json)
         puts("]}");
     size_t unknown = line->gathering.unknown_count;
@@ -157,7 +163,7 @@ static int run(struct command_line *line)
     if (!is_good)
         return EXIT_FAILED;
     if (!any && !(line->is_json && line->is_this_host))
-        return complain_none(line, &host);
+        return complain_none(line, &host, ended);
     return hangs ? EXIT_HANG : unknown ? EXIT_FAILED : EXIT_OK;
 }
 

@@ -393,6 +393,16 @@ class HangSurvives(HangCase):
         left, = (self.directory / "cuspan").glob("*.live")
         self.assertEqual(self.read(left.read_bytes())["watch"], OVER)
 
+        def ask(*words):
+            return subprocess.run([agent_case.BUILD / "cuspan", "hang", *words], capture_output=True, text=True, check=False,
+                                  env={**os.environ, "CUSPAN_CONTROL_DIRECTORY": str(left.parent)})
+
+        done = ask(left)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "No hang in 1 of 4 ranks: no rank stands still\n", ""))
+        done = ask("--this-host")
+        if not done.stdout:  # otherwise other jobs are on this machine
+            self.assertRegex(done.stderr, r"^cuspan hang: no rank is left here; \d+ ended as they should in the last hour\n$")
+
 
 if __name__ == "__main__":
     agent_case.main()
