@@ -97,7 +97,7 @@ class _Engine:
     def __init__(self, agent: _agent.Agent, scheduler: Any, seed: int, parallel: Any, size: int, drafts: int) -> None:
         self._scheduler, self._drafts = scheduler, drafts
         rank, ranks = getattr(parallel, "pp_rank", 0) * size + parallel.tp_rank % size, getattr(parallel, "pp_size", 1) * size
-        self._rank = Rank(agent, "sglang", rank, ranks)
+        self._rank, self._is_first = Rank(agent, "sglang", rank, ranks), rank == 0
         self._schedule = Schedule(seed, RECORDED_PER_SECOND if ranks == 1 else 0)  # ranks would decide differently
         label = "SGLang Scheduler"
         hook(scheduler, "run_batch", label, self._begin, self._end)
@@ -108,8 +108,13 @@ class _Engine:
         if hasattr(mode, "is_prebuilt") and mode.is_prebuilt():  # computes nothing; since 0.5.6
             return None
         kind = DUMMY if mode.is_idle() else FORWARD
-        parts = self._decodes(batch) if mode.is_decode_or_idle() else self._extends(batch)
-        stamp = self._schedule.stamp(parts, kind, self._scheduler.forward_ct + 1)
+        number = self._scheduler.forward_ct + 1
+        if not mode.is_decode_or_idle():
+            stamp = self._schedule.stamp(self._extends(batch), kind, number)
+        elif self._drafts or not self._is_first:
+            stamp = self._schedule.stamp(self._decodes(batch) if self._is_first else (), kind, number)
+        else:
+            stamp = self._stamp_decode(batch, kind, number)
         self._rank.begin(stamp)
         return stamp[:4] + (b"", (), (), ())
 
@@ -123,7 +128,7 @@ class _Engine:
             known = len(request.origin_input_ids) + len(request.output_ids)
             resumed = member.prefill < known and computed + 1 < known
             if resumed:
-                member.prefill = known  # what it has generated is computed again
+                self._schedule.prefill_again(request.rid, known)  # what it has generated is computed again
             yield member, tokens, computed, 0, resumed
 
     def _admit(self, request: Any, cached_tokens: int) -> Member:
@@ -134,6 +139,14 @@ class _Engine:
         prompt = len(request.origin_input_ids)
         name = request.rid
         return self._schedule.admit(name, name, prompt, cached_tokens, headers, arrived_ns, attributes=noted)
+
+    def _stamp_decode(self, batch: Any, kind: int, number: int) -> Stamp:
+        keys = [request.rid for request in batch.reqs]
+        computed = [len(request.origin_input_ids) + len(request.output_ids) - 1 for request in batch.reqs]
+        try:
+            return self._schedule.stamp(kind=kind, number=number, columns=self._schedule.all_decode(keys, computed))
+        except KeyError:  # prefilled elsewhere
+            return self._schedule.stamp(self._decodes(batch), kind, number)
 
     def _decodes(self, batch: Any) -> Iterator[Part]:
         for request in batch.reqs:

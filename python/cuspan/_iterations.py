@@ -207,16 +207,16 @@ class Schedule:
         columns: Columns | None = None,
     ) -> Stamp:
         """The next iteration. The requests reported since the last one travel with it. `columns` are further parts, not
-        resumed and without drafts."""
+        resumed and without drafts; a KeyError, and nothing else, if one of them is of no member."""
         words: list[int] = []
         for member, tokens, computed, drafts, resumed in parts:
             phase = _DECODE if computed >= member.prefill else 0
             words += (member.number, phase + resumed * _RESUMED + tokens * _TOKENS, computed + drafts * _DRAFTS)
+        packed = array("Q", words).tobytes() + (self._pack(*columns) if columns is not None else b"")
         if kind != NO_ITERATION:
             self.number = self.number + 1 if number is None else number
         recorded = kind != NO_ITERATION and self._begins_sampled and self._budget.take()
         wanted = self._recent.take() if self._recent is not None else ()
-        packed = array("Q", words).tobytes() + (self._pack(*columns) if columns is not None else b"")
         made = (self.seed, self.number, kind, int(recorded), packed, *self._take_requests(), wanted)
         self._begins_sampled = self._begins_sampled and kind == NO_ITERATION
         if kind != NO_ITERATION and self._recent is not None:
@@ -228,6 +228,13 @@ class Schedule:
         member = self._before[key] = self.members[key]
         member.prefill = tokens
         return member
+
+    def all_decode(self, keys: list[Hashable], computed: list[int]) -> Columns:
+        """Columns of one token each. With overlap, the token of a prefill may not be known yet."""
+        for at, key in enumerate(keys) if self._before else ():
+            if key in self._before:
+                computed[at] = max(computed[at], self._before[key].prefill)
+        return keys, None, computed
 
     def _pack(self, keys: list[Hashable], tokens: Mapping[Hashable, int] | None, computed: list[int]) -> bytes:
         """An engine does this in each iteration, for up to a thousand requests of which few have changed."""

@@ -917,7 +917,21 @@ class Sglang(Case):
         request.output_ids += [-1] * 3
         scheduler.run_batch(self.batch("extend", request, lens=[8], prefixes=[0]))
         scheduler.run_batch(self.batch("decode", request))
-        self.assertEqual([made["parts"][0][1] for made in self.agent.iterations], [PREFILL, PREFILL, DECODE])
+        a = 101
+        request.output_ids += [-1] * 2
+        scheduler.run_batch(self.batch("decode", request))
+        parts = [made["parts"] for made in self.agent.iterations]
+        self.assertEqual(parts[0], [(a, PREFILL, 0, 5, 0, 0)])
+        self.assertEqual(parts[1:], [[(a, PREFILL, 1, 8, 0, 0)], [(a, DECODE, 0, 1, 8, 0)], [(a, DECODE, 0, 1, 9, 0)]])
+
+    def test_a_request_that_was_prefilled_elsewhere(self):
+        scheduler, known, other = self.made(), self.request("a", 5), self.request("b", 5)
+        scheduler.run_batch(self.batch("extend", known, lens=[5], prefixes=[0]))
+        known.output_ids += [-1] * 2
+        for requests in (other, known), (known,):
+            scheduler.run_batch(self.batch("decode", *requests))
+            self.assertEqual(self.agent.iterations[-1]["parts"], [(101, DECODE, 0, 1, 6, 0)])
+        self.assertEqual([made["number"] for made in self.agent.iterations], [1, 2, 3])
 
     def test_a_batch_that_fails(self):
         scheduler = self.made()
