@@ -98,12 +98,12 @@ class _Core:
         tokens = output.num_scheduled_tokens
         resumed, drafts = _resumed_of(cached), output.scheduled_spec_decode_tokens
         parts = self._new_parts(output.scheduled_new_reqs, tokens)
-        if resumed or drafts:
+        if resumed:
             special = self._cached_parts(cached, tokens, resumed, drafts)
             output.cuspan = self._schedule.stamp(itertools.chain(parts, special), kind)
         else:
             is_one_each = output.total_num_scheduled_tokens == len(tokens)
-            columns = cached.req_ids, None if is_one_each else tokens, cached.num_computed_tokens
+            columns = cached.req_ids, None if is_one_each else tokens, cached.num_computed_tokens, drafts
             output.cuspan = self._schedule.stamp(parts, kind, columns=columns)
 
     def done(self, scheduler_output: Any, *_args: Any, **_keywords: Any) -> None:

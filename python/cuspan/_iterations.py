@@ -10,7 +10,7 @@ import os
 import time
 from array import array
 from collections import deque
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sized
 from typing import Any, Optional
 
 from cuspan import _agent, _attach, _guard
@@ -37,8 +37,8 @@ Stamp = tuple[int, int, int, int, bytes, tuple[Any, ...], tuple[Any, ...], tuple
 Headers = Optional[tuple[str, str]]  # traceparent and tracestate
 Attributes = tuple[tuple[str, str], ...]  # of a request: headers that engine.headers names, and their values
 Part = tuple["Member", int, int, int, bool]  # a request, tokens, tokens computed before, drafts, resumed
-# The engine's IDs of requests; of each its tokens (None: one); tokens computed before.
-Columns = tuple[list[Hashable], Optional[Mapping[Hashable, int]], list[int]]
+# The engine's IDs of requests; of each its tokens (None: one); tokens computed before; those with drafts.
+Columns = tuple[list[Hashable], Optional[Mapping[Hashable, int]], list[int], Mapping[Hashable, Sized]]
 
 
 def new_seed() -> int:
@@ -207,7 +207,7 @@ class Schedule:
         columns: Columns | None = None,
     ) -> Stamp:
         """The next iteration. The requests reported since the last one travel with it. `columns` are further parts, not
-        resumed and without drafts; a KeyError, and nothing else, if one of them is of no member."""
+        resumed; a KeyError, and nothing else, if one of them is of no member."""
         words: list[int] = []
         for member, tokens, computed, drafts, resumed in parts:
             phase = _DECODE if computed >= member.prefill else 0
@@ -234,9 +234,15 @@ class Schedule:
         for at, key in enumerate(keys) if self._before else ():
             if key in self._before:
                 computed[at] = max(computed[at], self._before[key].prefill)
-        return keys, None, computed
+        return keys, None, computed, {}
 
-    def _pack(self, keys: list[Hashable], tokens: Mapping[Hashable, int] | None, computed: list[int]) -> bytes:
+    def _pack(
+        self,
+        keys: list[Hashable],
+        tokens: Mapping[Hashable, int] | None,
+        computed: list[int],
+        drafts: Mapping[Hashable, Sized],
+    ) -> bytes:
         """An engine does this in each iteration, for up to a thousand requests of which few have changed."""
         if keys != self._keys:
             self._keys = list(keys)
@@ -248,7 +254,9 @@ class Schedule:
             words[1::_WORDS] = array("Q", (_DECODE + _TOKENS,)) * len(keys)
         else:
             words[1::_WORDS] = array("Q", [_DECODE + count * _TOKENS for count in map(tokens.__getitem__, keys)])
-        places = dict(zip(keys, range(len(keys)))) if self._before else {}
+        places = dict(zip(keys, range(len(keys)))) if self._before or drafts else {}
+        for key in drafts.keys() & places.keys():
+            words[places[key] * _WORDS + 2] += len(drafts[key]) * _DRAFTS
         for key in self._before.keys() & places.keys():
             if computed[places[key]] < self._before[key].prefill:
                 words[places[key] * _WORDS + 1] -= _DECODE

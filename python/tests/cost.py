@@ -57,7 +57,7 @@ def iteration(are_columns):
         rank.end()
 
     def as_columns():
-        rank.begin(schedule.stamp(columns=(keys, None, [100] * 256)))
+        rank.begin(schedule.stamp(columns=(keys, None, [100] * 256, {})))
         rank.end()
 
     return as_columns if are_columns else as_parts

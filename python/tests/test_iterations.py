@@ -203,9 +203,10 @@ class Shared(unittest.TestCase):
                 computed[key] = 0
             keys = rng.sample(sorted(computed), len(computed)) if rng.random() < 0.3 else list(computed)
             tokens = dict.fromkeys(keys, 1) if rng.random() < 0.5 else {key: rng.randint(1, 5) for key in keys}
-            columns = keys, None if set(tokens.values()) == {1} else tokens, [computed[key] for key in keys]
+            drafts = {key: [0] * rng.randint(1, 4) for key in keys if rng.random() < 0.2}
+            columns = keys, None if set(tokens.values()) == {1} else tokens, [computed[key] for key in keys], drafts
             rank.begin(schedule.stamp(columns=columns))
-            self.begin(*((self.schedule.members[key], tokens[key], computed[key], 0, False) for key in keys))
+            self.begin(*((self.schedule.members[key], tokens[key], computed[key], len(drafts.get(key, ())), False) for key in keys))
             for key in keys:
                 computed[key] += tokens[key]
         for key in computed:
