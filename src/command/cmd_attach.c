@@ -18,10 +18,9 @@ struct command_attach {
     struct text variables;
     const char *which, *user_name, *container, *folder;
     char *copied; /* the folder of the agent, for a container */
-    bool is_all, is_all_users, has_settings;
+    bool is_all, is_all_users, has_settings, has_traced;
     uid_t user; /* of --all */
     uint32_t timeout_ms;
-    struct attach_result last; /* of the processes that are traced now */
     bool has_late_driver, has_old_cupti, lacks_hooks, has_hooks;
 };
 
@@ -73,7 +72,7 @@ static int check(struct command_attach *command, const struct options *options)
 
 static void remember(struct command_attach *command, const struct attach_result *result)
 {
-    command->last = *result;
+    command->has_traced = true;
     command->has_late_driver |= !result->has_driver;
     command->lacks_hooks |= result->is_python && !result->has_hooks;
     command->has_hooks |= result->has_hooks;
@@ -100,9 +99,14 @@ static bool attach(struct command_attach *command, pid_t pid)
         return false;
     }
     text_add_clean(&title, result.program, utf8);
-    printf("%s (PID %d) is traced; its thread %d was stopped for %s, and the agent started in %s\n",
-           title.data, (int)pid, (int)result.thread, text_duration(stopped, result.stopped_ns, utf8),
-           text_duration(started, result.start_ns, utf8));
+    text_duration(started, result.start_ns, utf8);
+    if (result.thread)
+        printf("%s (PID %d) is traced; its thread %d was stopped for %s, and the agent started in %s\n",
+               title.data, (int)pid, (int)result.thread, text_duration(stopped, result.stopped_ns, utf8),
+               started);
+    else
+        printf("%s (PID %d) is traced; Python loaded the agent, which started in %s\n", title.data, (int)pid,
+               started);
     fflush(stdout);
     text_deinit(&title);
     remember(command, &result);
@@ -220,7 +224,7 @@ static bool attach_to_candidates(struct command_attach *command, const struct ag
 
 static void print_unknown(const struct command_attach *command)
 {
-    if (!command->last.thread || command->injection.is_quiet)
+    if (!command->has_traced || command->injection.is_quiet)
         return;
     printf("unknown after an attach: CUDA graphs and memory from before, NVTX ranges, operations of NCCL%s\n",
            command->lacks_hooks

@@ -1,7 +1,7 @@
 #!/bin/bash
 # The walk of Python frames in every Python from 3.9 to 3.15 that this machine can have, 10 times as many stacks as in CI,
 # with greenlet from PyPI: tests/integration/agent/python_frames_test.py --long. And 10,000 looks at all threads under load:
-# thread_stacks_test.py --long beside it.
+# thread_stacks_test.py --long beside it. And `cuspan attach` by sys.remote_exec, where Python has it.
 #
 #   tests/python-versions/run.sh [PART...]     the default is all
 #       pythons         every Python of this machine
@@ -62,6 +62,7 @@ part_sid() {
     for minor in 13 14 15; do
         counted "sid-3.$minor" in_chroot "$CHROOT" "$ROOT" env STACKS_PACKAGES="$PACKAGES" "python3.$minor" "$TEST" --long Frames Embedded
         counted "sid-3.$minor-threads" in_chroot "$CHROOT" "$ROOT" "python3.$minor" "$LOOKS" --long
+        [ "$minor" -lt 14 ] || counted "sid-3.$minor-attach" in_chroot "$CHROOT" "$ROOT" "python3.$minor" tests/integration/agent/attach_test.py PythonExec
         counted "sid-3.$minor-headers" env PYTHON_HEADERS="$CHROOT/usr/include/python3.$minor" "$TEST" Layouts
     done
 }

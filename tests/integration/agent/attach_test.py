@@ -178,6 +178,73 @@ class Sleeps(Case):
         self.assertGreater(int(program.ask()), 0)
 
 
+@unittest.skipUnless(hasattr(sys, "remote_exec"), "this Python has no sys.remote_exec: tests/python-versions/run.sh has later ones")
+class PythonExec(Case):
+    """Python loads the agent itself, if no thread sleeps."""
+
+    LOOP = ("import hashlib, os, signal, sys\n"
+            "def tell(*_): print(sorted(globals().keys() - names), total, flush=True)\n"
+            "names, total = set(), 0\n"
+            "names = set(globals())\n"
+            "signal.signal(signal.SIGUSR1, tell)\n"
+            "print('ready', flush=True)\n"
+            "hashlib.pbkdf2_hmac('sha256', b'a', b'b', int(sys.argv[1]))\n"
+            "while True: total += 1\n")
+
+    def loop(self, *options, rounds=1):
+        program = Program(self, sys.executable, *options, "-c", self.LOOP, rounds)
+        self.assertEqual(program.line(), "ready")
+        return program
+
+    def ask(self, program):
+        program.process.send_signal(signal.SIGUSR1)
+        names, _, total = program.line().rpartition(" ")
+        self.assertEqual(names, "[]")
+        return int(total)
+
+    def left(self):
+        return [path for path in Path(tempfile.gettempdir()).glob("cuspan-attach-*") if path not in self.others]
+
+    def setUp(self):
+        super().setUp()
+        self.others = set(Path(tempfile.gettempdir()).glob("cuspan-attach-*"))
+
+    def test_a_program_that_computes(self):
+        program = self.loop()
+        before = self.ask(program)
+        said = self.attach(program).stdout
+        self.assertRegex(said, r"^\S+ \(PID \d+\) is traced; Python loaded the agent, which started in ")
+        self.assertIn(str(DOUBLE), self.maps(program))
+        self.assertGreater(self.ask(program), before)
+        self.assertEqual(self.left(), [])
+
+    def test_python_refuses(self):
+        program = self.loop("-X", "disable-remote-debug")
+        self.refused(program, "no thread slept at a safe place, and Python refuses sys.remote_exec: ")
+        self.assertNotIn(str(DOUBLE), self.maps(program))
+        self.ask(program)
+        self.assertEqual(self.left(), [])
+
+    def test_python_does_not_run(self):
+        """It is in a call of C. Afterwards, nothing happens but that the script goes."""
+        program = self.loop(rounds=10_000_000)
+        self.refused(program, "its main thread ran no Python within 100 ms", options=("--timeout", "100"))
+        self.assertEqual(len(self.left()), 1)
+        self.ask(program)
+        while self.left():
+            time.sleep(0.01)
+        self.assertNotIn(str(DOUBLE), self.maps(program))
+        self.ask(program)
+
+    def test_a_library_that_cannot_be_loaded(self):
+        broken = self.directory / "libcuspan.so"
+        broken.write_bytes(b"no library")
+        program = self.loop()
+        self.library = broken
+        self.refused(program, "cannot load the agent: ", options=("--set", f"cupti.library={BUILD}/libcuspan-replay.so"))
+        self.ask(program)
+
+
 class Refusals(Case):
     def test_no_process(self):
         self.refused(2**22 - 3, "there is no process")

@@ -5,6 +5,7 @@
 #include "agent/operate/attach/container.h"
 #include "agent/operate/attach/cupti_ahead.h"
 #include "agent/operate/attach/library_trust.h"
+#include "agent/operate/attach/python_exec.h"
 #include "agent/operate/attach/remote_job.h"
 #include "agent/operate/attach/seccomp_check.h"
 #include "agent/operate/attach/sleepers.h"
@@ -25,7 +26,8 @@
 #define LIBRARY "libcuspan.so"
 #define LOOK_NS (NS_PER_MS / 4)
 #define PAUSE_NS_MAX                                                                                         \
-    (8 * NS_PER_MS) /* a thread that is refused once stopped is stopped again in each round */
+    (8 * NS_PER_MS)     /* a thread that is refused once stopped is stopped again in each round */
+#define SHORT_MS   1000 /* until Python loads the agent, where it can */
 #define RESTORE_NS (200 * NS_PER_MS) /* a thread restores itself, if we have not */
 
 struct attach {
@@ -195,19 +197,17 @@ static enum status try_threads(struct attach *attach, struct error *err)
     return status;
 }
 
-static enum status stop_thread(struct attach *attach, struct error *err)
+/* FULL: none slept at a safe place. */
+static enum status stop_thread(struct attach *attach, uint32_t timeout_ms, struct error *err)
 {
-    uint64_t end_ns = clock_monotonic_ns() + attach->request->timeout_ms * NS_PER_MS;
+    uint64_t end_ns = clock_monotonic_ns() + timeout_ms * NS_PER_MS;
     uint64_t pause_ns = LOOK_NS;
     enum status status;
     while ((status = try_threads(attach, err)) == STATUS_FULL) {
         if (!target_is_same(&attach->target))
             return target_refuse(&attach->target, err, "has ended, or runs another program now");
         if (clock_monotonic_ns() > end_ns)
-            return target_refuse(&attach->target, err,
-                                 ": no thread slept at a safe place within %u ms: they run, or are inside "
-                                 "malloc or the loader; try again, or with a longer --timeout",
-                                 (unsigned)attach->request->timeout_ms);
+            return status;
         nanosleep(&(struct timespec){0, (long)pause_ns}, NULL);
         pause_ns = pause_ns < PAUSE_NS_MAX ? 2 * pause_ns : PAUSE_NS_MAX;
         status = read_maps(attach, err);
@@ -340,6 +340,29 @@ static enum status wait_for_agent(struct attach *attach, struct attach_result *r
     return target_refuse(&attach->target, err, "has ended while the agent started");
 }
 
+static enum status borrow_thread(struct attach *attach, struct attach_result *result, struct error *err)
+{
+    bool has_python = python_exec_is_possible(&attach->target);
+    uint32_t timeout_ms = attach->request->timeout_ms;
+    enum status status =
+        stop_thread(attach, has_python && timeout_ms > SHORT_MS ? SHORT_MS : timeout_ms, err);
+    if (status == STATUS_OK)
+        status = create_thread(attach, result, err);
+    if (status == STATUS_OK)
+        return wait_for_agent(attach, result, err);
+    if (status != STATUS_FULL)
+        return status;
+    if (!has_python)
+        return target_refuse(&attach->target, err,
+                             ": no thread slept at a safe place within %u ms: they run, or are inside malloc "
+                             "or the loader; try again, or with a longer --timeout",
+                             (unsigned)timeout_ms);
+    attach->begun_ns = clock_monotonic_ns();
+    status = python_exec(&attach->target, &attach->job, timeout_ms, err);
+    result->start_ns = clock_monotonic_ns() - attach->begun_ns;
+    return status == STATUS_OK ? judge(attach, result, err) : status;
+}
+
 enum status attach_process(const struct attach_request *request, struct attach_result *result,
                            struct error *err)
 {
@@ -352,11 +375,7 @@ enum status attach_process(const struct attach_request *request, struct attach_r
         snprintf(result->program, sizeof result->program, "%s", attach->target.program);
         status = check(attach, err);
         if (status == STATUS_OK)
-            status = stop_thread(attach, err);
-        if (status == STATUS_OK)
-            status = create_thread(attach, result, err);
-        if (status == STATUS_OK)
-            status = wait_for_agent(attach, result, err);
+            status = borrow_thread(attach, result, err);
         result->has_driver = remote_maps_find(&attach->maps, "libcuda.so");
         result->is_python =
             remote_maps_find(&attach->maps, "libpython") || remote_maps_find(&attach->maps, "python3");

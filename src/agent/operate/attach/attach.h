@@ -20,7 +20,7 @@ struct attach_request {
 
 struct attach_result {
     char program[64];
-    pid_t thread;         /* the one that was stopped */
+    pid_t thread;         /* the one that was stopped; 0: none, Python loaded the agent */
     uint64_t stopped_ns;  /* for how long */
     uint64_t start_ns;    /* how long the agent needed, with the creation of its thread */
     bool has_graph_nodes; /* graphs have a span for each node with its CUPTI */
