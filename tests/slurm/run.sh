@@ -60,6 +60,9 @@ prepare() {
     for name in tests/slurm/program.py tests/slurm/train.py tests/support/python_host.py examples/recordings/vector_add.cuspanrec; do
         cp "$name" "$work/program/"
     done
+    mkdir -p "$work/examples/recordings" # hang.py finds the recording there
+    cp -r examples/training "$work/examples/"
+    cp examples/recordings/vector_add.cuspanrec "$work/examples/recordings/"
     cp tests/slurm/login.sh "$work/bin/login"
     printf '%s slots=2\n127.0.0.2 slots=2\n' "$(hostname)" >"$work/hosts.ompi"
     printf '%s:2\n127.0.0.2:2\n' "$(hostname)" >"$work/hosts.mpich"

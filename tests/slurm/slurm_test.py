@@ -24,7 +24,7 @@ sys.path[:0] = [str(ROOT / "tests/support"), str(ROOT / "tests/slurm")]
 
 from backend import Jaeger, spans_of  # noqa: E402
 import modules_test  # noqa: E402
-from cluster import HANG_S, Cluster  # noqa: E402
+from cluster import HANG_S, Cluster, wait_until  # noqa: E402
 from modules_test import EnvironmentModules, Lmod  # noqa: E402, F401
 
 DEPLOY = ROOT / "deploy/slurm"
@@ -504,6 +504,35 @@ class Result(unittest.TextTestResult):
 
 def stop(*_):
     raise KeyboardInterrupt  # unittest would take SystemExit for the failure of one test
+
+
+class Hangs(Case):
+    @classmethod
+    def setUpClass(cls):
+        CLUSTER.use_scripts(None)
+
+    def test_a_job_that_hangs(self):
+        """`cuspan hang --job`, from outside the job. The two nodes are one machine, so both see all of its ranks."""
+        (self.directory / "job.sh").write_text(
+            f"#!/bin/bash\nexport CUSPAN_CONTROL_DIRECTORY={self.directory}/control\nmkdir -m 700 $CUSPAN_CONTROL_DIRECTORY\n"
+            f"srun --nodes=1 --ntasks=1 cuspan run --file hang.jsonl --set hang.after_ms=500 python3 {WORK}/examples/training/hang.py --hang lock\n")
+        self.run_command("sbatch --parsable --nodes=2 job.sh")
+        job = self.out.strip()
+        self.addCleanup(self.run_command, f"scancel {job}")
+
+        def named():
+            self.run_command(f"cuspan hang --job {job} --json", None)
+            found = json.loads(self.out)["jobs"] if self.out else []
+            return [one for one in found if one["sure"] and [culprit["rank"] for culprit in one["culprits"]] == [2]]
+
+        wait_until(named, "a verdict")
+        verdict, = named()
+        self.assertEqual((verdict["kind"], verdict["ranks_known"], verdict["ranks_expected"]), ("host", 4, 4))
+        self.run_command(f"cuspan hang --job {job}", 3)
+        self.assertIn("write_metrics", self.out)
+        self.run_command("cuspan hang --job 999999", 1)
+        self.assertEqual(self.err.count("\n"), 1, self.err)
+        self.assertIn("Invalid job id", self.err)
 
 
 def main():
