@@ -236,6 +236,15 @@ class PythonExec(Case):
         self.assertNotIn(str(DOUBLE), self.maps(program))
         self.ask(program)
 
+    @unittest.skipUnless(os.geteuid() == 0, "only root can make a namespace of mounts")
+    def test_other_files(self):
+        """As with PrivateTmp of systemd: the program would not find the script."""
+        program = self.loop()
+        done = subprocess.run(["unshare", "--mount", "--propagation", "unchanged", BUILD / "cuspan", "attach", "--timeout", "200", str(program.pid)], check=False, text=True,
+                              env={**CLEAN, "CUSPAN_LIBRARY": str(DOUBLE), "CUSPAN_CONTROL_DIRECTORY": str(self.folder)}, capture_output=True)
+        self.assertIn(": no thread slept at a safe place within 200 ms", done.stderr)
+        self.ask(program)
+
     def test_a_library_that_cannot_be_loaded(self):
         broken = self.directory / "libcuspan.so"
         broken.write_bytes(b"no library")

@@ -52,7 +52,7 @@ static const char script[] =
 bool python_exec_is_possible(const struct target *target)
 {
     char path[64], file[PATH_MAX];
-    struct stat theirs, ours;
+    struct stat theirs, ours, mounts;
     int minor = 0;
     snprintf(path, sizeof path, "/proc/%d/exe", (int)target->pid);
     ssize_t length = readlink(path, file, sizeof file - 1);
@@ -60,7 +60,8 @@ bool python_exec_is_possible(const struct target *target)
     const char *name = strrchr(file, '/');
     snprintf(path, sizeof path, "/proc/%d/root", (int)target->pid);
     return name && sscanf(name, "/python3.%d", &minor) == 1 && minor >= FIRST_MINOR &&
-           target->user == geteuid() && stat(path, &theirs) == 0 && stat("/", &ours) == 0 &&
+           target->user == geteuid() && stat("/proc/self/ns/mnt", &mounts) == 0 &&
+           mounts.st_ino == target->mount_namespace && stat(path, &theirs) == 0 && stat("/", &ours) == 0 &&
            theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
 }
 

@@ -5,7 +5,7 @@
 #include "agent/operate/attach/remote_job.h"
 #include "agent/operate/attach/target.h"
 
-/* Whether the process is Python 3.14 or later itself, of our user and with our root directory. Otherwise its
+/* Whether the process is Python 3.14 or later itself, of our user, and sees our files. Otherwise its
  * interpreter, which makes the request, would be another user's program. */
 bool python_exec_is_possible(const struct target *target);
 
