@@ -254,6 +254,45 @@ class PythonExec(Case):
         self.ask(program)
 
 
+class PythonDouble(Case):
+    """A program with Python's name, which answers the request as it is told. PythonExec has the real one."""
+
+    SOURCE = ("#include <stdio.h>\n"
+              "int main(int count, char **words) {\n"
+              "    if (count > 3) { fputs(\"Traceback\\nRuntimeError: not now\\n\", stderr); return STATUS; }\n"
+              "    puts(\"ready\"); fflush(stdout);\n"
+              "    for (volatile long n = 0;; n++) {}\n"
+              "}\n")
+
+    def program(self, name, status):
+        source, path = self.directory / "python.c", self.directory / name
+        source.write_text(self.SOURCE)
+        subprocess.run(["cc", f"-DSTATUS={status}", source, "-o", path], check=True)
+        program = Program(self, path)
+        self.assertEqual(program.line(), "ready")
+        return program
+
+    def scripts(self):
+        return set(Path("/tmp").glob("cuspan-attach-*/script"))
+
+    def test_it_refuses(self):
+        before = self.scripts()
+        self.refused(self.program("python3.14", 1), "and Python refuses sys.remote_exec: RuntimeError: not now\n", options=("--timeout", "50"))
+        self.assertEqual(self.scripts() - before, set())
+
+    def test_it_does_not_come(self):
+        """The script stays, because it may be read later, and then removes itself."""
+        before = self.scripts()
+        self.refused(self.program("python3.15", 0), "its main thread ran no Python within 50 ms", options=("--timeout", "50"))
+        left, = self.scripts() - before
+        self.assertEqual((left.stat().st_mode & 0o777, left.parent.stat().st_mode & 0o777), (0o600, 0o700))
+        subprocess.run([sys.executable, left], check=True)
+        self.assertFalse(left.parent.exists())
+
+    def test_an_older_one_is_not_asked(self):
+        self.refused(self.program("python3.13", 1), "no thread slept at a safe place within 50 ms: they run", options=("--timeout", "50"))
+
+
 class Refusals(Case):
     def test_no_process(self):
         self.refused(2**22 - 3, "there is no process")
