@@ -88,7 +88,7 @@ if(NOT CUSPAN_SANITIZE)
   target_include_directories(attach_double PRIVATE src)
   file(WRITE ${CMAKE_BINARY_DIR}/attach_double/cupti/libcupti.so.13 "") # the command looks only whether it is there
   set_target_properties(attach_double PROPERTIES OUTPUT_NAME cuspan LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/attach_double)
-  foreach(group Loops Sleeps Refusals Cupti Starting Kills Agent Library Commands)
+  foreach(group Loops Sleeps Refusals PythonDouble Cupti Starting Kills Agent Library Commands)
     string(TOLOWER ${group} name)
     add_test(NAME integration/attach_${name}
              COMMAND ${CMAKE_SOURCE_DIR}/tests/integration/agent/attach_test.py --build ${CMAKE_BINARY_DIR} ${group})
