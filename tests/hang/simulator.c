@@ -606,10 +606,13 @@ void job_write(struct job *job, uint32_t r, enum knowledge knowledge, int32_t pi
     const struct rank *rank = &job->ranks[r];
     struct int_map ordinals = {0};
     uint64_t *given = xcalloc(rank->item_count + 1, sizeof *given);
+    /* A killed rank's state is up to a second old. */
+    size_t missing = rank->where == HANG_DEAD ? (size_t)job_random(job, rank->item_count + 1) : 0;
+    size_t count = rank->item_count - missing;
     live_state_reset();
     live_state_begin(memory, &(struct live_identity){pid, started_ticks, r, job->count});
     write_groups(job, r);
-    for (size_t i = 0; i < rank->item_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         const struct item *item = &job->items[rank->items[i]];
         if (item->action.what != CALL)
             continue;
@@ -623,8 +626,8 @@ void job_write(struct job *job, uint32_t r, enum knowledge knowledge, int32_t pi
     }
     bool has_flushed = knowledge != KNOWS_LIMITS && rank->where != HANG_DEAD &&
                        rank->where != HANG_FINISHED && rank->where != HANG_STOPPED;
-    size_t known = has_flushed ? rank->item_count : rank->item_count - job_random(job, 6);
-    for (size_t i = 0; i < known && i < rank->item_count; i++) {
+    size_t known = has_flushed ? count : count - job_random(job, 6);
+    for (size_t i = 0; i < known && i < count; i++) {
         const struct item *item = &job->items[rank->items[i]];
         struct live_name name = {
             .ordinal = given[i], .operation = item->action.operation, .peer = item->action.peer};
