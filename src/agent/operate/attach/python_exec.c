@@ -102,7 +102,7 @@ static bool write_job(const struct target *target, const struct remote_job *job,
     return is_written;
 }
 
-/* Has the process's own interpreter make the request: it must be of the same version. */
+/* The process's own interpreter makes the request, because it must be of the same version. */
 static enum status request(const struct target *target, const char *folder, struct error *err)
 {
     char exe[64], pid[16], path[PATH_MAX], errors[PATH_MAX], said[4096] = "";
