@@ -150,7 +150,7 @@ class Schedule:
         self.members: dict[Hashable, Member] = {}  # by the engine's ID
         self._numbers: dict[Hashable, int] = {}  # the members', likewise
         self._before: dict[Hashable, Member] = {}  # those that may not decode so far
-        self._keys: list[Hashable] = []  # of the latest columns, and their numbers
+        self._keys: list[Hashable] | None = None  # of the latest columns, and their numbers
         self._key_numbers = array("Q")
         self._count = 0
         self._new: list[tuple[Any, ...]] = []
@@ -177,7 +177,7 @@ class Schedule:
         made = Member(self._count, prompt_tokens, self.number, is_sampled or context is None)
         self.members[key] = self._before[key] = made
         self._numbers[key] = made.number
-        self._keys = []  # it may have the ID of an ended one
+        self._keys = None  # it may have the ID of an ended one
         self._sampled += made.may_be_sampled
         self._new.append((made.number, name, headers, arrived_ns, prompt_tokens, cached_tokens, attributes))
         self._begins_sampled |= is_sampled

@@ -201,7 +201,7 @@ class Shared(unittest.TestCase):
                 schedule.prefill_again(key, computed[key])
                 self.schedule.members[key].prefill = computed[key]
                 computed[key] = 0
-            keys = rng.sample(sorted(computed), len(computed)) if rng.random() < 0.3 else list(computed)
+            keys = rng.sample(sorted(computed), rng.randint(0, len(computed))) if rng.random() < 0.3 else list(computed)
             tokens = dict.fromkeys(keys, 1) if rng.random() < 0.5 else {key: rng.randint(1, 5) for key in keys}
             drafts = {key: [0] * rng.randint(1, 4) for key in keys if rng.random() < 0.2}
             columns = keys, None if set(tokens.values()) == {1} else tokens, [computed[key] for key in keys], drafts

@@ -90,19 +90,26 @@ def _bind_nothing(module):
 
 def _warm_up(module):
     if hasattr(module.CPUWorker, "_should_warm_up_model"):  # 0.32
-        from vllm.config import set_current_vllm_config
         from vllm.v1.worker.cpu_model_runner import CPUModelRunner
 
         module.CPUWorker._should_warm_up_model = lambda _: True
+        CPUModelRunner.warming_up_model = lambda self: self.profile_run()
 
-        def warm_up(self):
-            with set_current_vllm_config(self.vllm_config):  # experts ask for it on processors with AMX
-                self.profile_run()
 
-        CPUModelRunner.warming_up_model = warm_up
+def _activate(module):
+    """On processors where vLLM 0.24 has no kernel for experts, it asks for a configuration that is gone."""
+    from torch.nn import functional
+
+    def silu(given):
+        half = given.shape[-1] // 2
+        return functional.silu(given[..., :half]) * given[..., half:]
+
+    if hasattr(module, "_CPU_MOE_ACT_FN"):
+        module._CPU_MOE_ACT_FN[module.MoEActivation.SILU] = silu
 
 
 def install(names):
+    when_imported("vllm.model_executor.layers.fused_moe.cpu_fused_moe", _activate)
     when_imported("vllm.v1.worker.cpu_worker", _warm_up)
     when_imported("vllm.utils.ompmultiprocessing", _bind_nothing)
     if "speculation" in names:
