@@ -137,9 +137,14 @@ class TheRealTools(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("srun"), "no Slurm")
     def test_slurm(self):
-        for tool, names in (("srun", ("--jobid", "--overlap", "--nodes", "--ntasks", "--nodelist")), ("squeue", ("--noheader", "--jobs", "--format")),
+        """They do not even show their help without a configuration. tests/slurm/run.sh has a cluster."""
+        config = tempfile.NamedTemporaryFile("w", suffix=".conf")
+        self.addCleanup(config.close)
+        print("ClusterName=c\nSlurmctldHost=localhost\nNodeName=n\nPartitionName=p Nodes=n", file=config, flush=True)
+        for tool, names in (("srun", ("--jobid", "--overlap", "--nodes", "--ntasks", "--nodelist")), ("squeue", ("--noheader", "--job", "--format")),
                             ("scontrol", ("hostnames",))):
-            text = subprocess.run([tool, "--help"], capture_output=True, text=True, timeout=60, check=False).stdout
+            text = subprocess.run([tool, "--help"], capture_output=True, text=True, timeout=60, check=False,
+                                  env={**os.environ, "SLURM_CONF": config.name}).stdout
             for name in names:
                 self.assertIn(name, text)
 
