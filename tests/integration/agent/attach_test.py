@@ -257,8 +257,11 @@ class PythonExec(Case):
 class PythonDouble(Case):
     """A program with Python's name, which answers the request as it is told. PythonExec has the real one."""
 
+    HANGS = 99
     SOURCE = ("#include <stdio.h>\n"
+              "#include <unistd.h>\n"
               "int main(int count, char **words) {\n"
+              "    while (count > 3 && STATUS == 99) pause();\n"
               "    if (count > 3) { fputs(\"Traceback\\nRuntimeError: not now\\n\", stderr); return STATUS; }\n"
               "    puts(\"ready\"); fflush(stdout);\n"
               "    for (volatile long n = 0;; n++) {}\n"
@@ -288,6 +291,11 @@ class PythonDouble(Case):
         self.assertEqual((left.stat().st_mode & 0o777, left.parent.stat().st_mode & 0o777), (0o600, 0o700))
         subprocess.run([sys.executable, left], check=True)
         self.assertFalse(left.parent.exists())
+
+    def test_it_hangs(self):
+        before = self.scripts()
+        self.refused(self.program("python3.14", self.HANGS), "its interpreter gave no answer in time", options=("--timeout", "50"))
+        self.assertEqual(self.scripts() - before, set())
 
     def test_an_older_one_is_not_asked(self):
         self.refused(self.program("python3.13", 1), "no thread slept at a safe place within 50 ms: they run", options=("--timeout", "50"))

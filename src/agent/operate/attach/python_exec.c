@@ -4,7 +4,6 @@
 #include "base/files.h"
 #include "cli/util/text.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -20,6 +19,7 @@
 
 #define FIRST_MINOR 14
 #define LOOK_NS     (5 * NS_PER_MS)
+#define REQUEST_NS  (10 * NS_PER_SECOND) /* for an interpreter to start and ask */
 
 /* The process may have been replaced meanwhile by another one with its number. Nothing may reach the program.
  */
@@ -126,9 +126,12 @@ static enum status request(const struct target *target, const char *folder, stru
     words[0] = real; /* finds its library by its name */
     int wrong = posix_spawn(&child, exe, &actions, NULL, words, none);
     posix_spawn_file_actions_destroy(&actions);
-    if (wrong == 0)
-        while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-        }
+    uint64_t end_ns = clock_monotonic_ns() + REQUEST_NS;
+    while (wrong == 0 && waitpid(child, &status, WNOHANG) == 0) {
+        if (clock_monotonic_ns() > end_ns)
+            kill(child, SIGKILL);
+        nanosleep(&(struct timespec){0, LOOK_NS}, NULL);
+    }
     if (wrong == 0 && status == 0)
         return STATUS_OK;
     (void)!files_read_small(errors, said, sizeof said);
@@ -138,9 +141,10 @@ static enum status request(const struct target *target, const char *folder, stru
     const char *last = strrchr(said, '\n');
     return target_refuse(target, err,
                          ": no thread slept at a safe place, and Python refuses sys.remote_exec: %.300s",
-                         wrong  ? strerror(wrong)
-                         : last ? last + 1
-                                : said);
+                         wrong    ? strerror(wrong)
+                         : !*said ? "its interpreter gave no answer in time"
+                         : last   ? last + 1
+                                  : said);
 }
 
 static enum status wait_for_answer(const struct target *target, const char *folder, struct remote_job *job,
